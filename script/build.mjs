@@ -1,0 +1,106 @@
+// Builds dist/: the library by tsc (one file for one file), and dist/cli, the command line as a bundle in a few chunks,
+// which halves its start. With --if-stale it does nothing when no source has changed since the last build.
+//
+// A worker thread's file must lie beside the chunk that starts it (`new URL('./thread.js', import.meta.url)`). All chunks
+// lie flat in dist/cli, and every src/**/thread.ts is an entry of its own name there, so the same line finds it in both
+// trees. Packages with native parts or programs stay outside the bundle and are found in node_modules.
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { basename, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { rolldown } from 'rolldown'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const cache = join(root, '.cache')
+const stampFile = join(cache, 'build.stamp')
+const outside = [/^node:/, 'koffi', /^@koromix\//, /^@vscode\/ripgrep/]
+
+function sources() {
+  const below = readdirSync(join(root, 'src'), { recursive: true, withFileTypes: true })
+  const code = below.filter((entry) => entry.isFile() && entry.name.endsWith('.ts') && !entry.name.endsWith('.test.ts'))
+  return code.map((entry) => join(entry.parentPath, entry.name)).sort()
+}
+
+function stampOf(files) {
+  const hash = createHash('sha256')
+  const fixed = ['package-lock.json', 'tsconfig.json', 'tsconfig.build.json', 'script/build.mjs'].map((name) =>
+    join(root, name),
+  )
+  for (const file of [...files, ...fixed]) hash.update(`${file}\0${statSync(file).mtimeMs}\0${statSync(file).size}\n`)
+  return hash.digest('hex')
+}
+
+function isFresh(stamp) {
+  return (
+    existsSync(join(root, 'dist/cli/glovebox.js')) && existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp
+  )
+}
+
+/** Emits without checking types: `npm run check` does that, and a build should not take as long as a check. */
+function compileLibrary(target) {
+  const compiler = join(root, 'node_modules/typescript/bin/tsc')
+  const done = spawnSync(process.execPath, [compiler, '-p', 'tsconfig.build.json', '--noCheck', '--outDir', target], {
+    cwd: root,
+    stdio: ['ignore', 'inherit', 'inherit'],
+  })
+  if (done.status !== 0) throw new Error(`tsc failed with ${done.status ?? done.signal}`)
+}
+
+/** Bundles what tsc made of the sources, so that both trees are the same code for the same oldest Node. */
+async function bundleCommandLine(files, target) {
+  const threads = files.filter((file) => basename(file) === 'thread.ts')
+  if (threads.length > 1) throw new Error(`several worker files would share one name: ${threads.join(', ')}`)
+  const compiled = (file) => join(target, relative(join(root, 'src'), file)).replace(/\.ts$/, '.js')
+  const input = {
+    glovebox: compiled(join(root, 'src/cli/main.ts')),
+    ...(threads[0] ? { thread: compiled(threads[0]) } : {}),
+  }
+  const bundled = join(target, 'cli-bundled')
+  const bundle = await rolldown({ input, cwd: root, platform: 'node', external: outside, logLevel: 'warn' })
+  await bundle.write({
+    dir: bundled,
+    format: 'esm',
+    entryFileNames: '[name].js',
+    chunkFileNames: '[name]-[hash].js',
+    minify: { mangle: false, compress: true, codegen: { removeWhitespace: true } },
+  })
+  await bundle.close()
+  rmSync(join(target, 'cli'), { recursive: true, force: true })
+  renameSync(bundled, join(target, 'cli'))
+}
+
+/** The new tree replaces the old one by renaming, so that nobody runs half a build. */
+function replaceDist(fresh) {
+  const dist = join(root, 'dist')
+  const old = join(cache, `dist-old-${process.pid}`)
+  if (existsSync(dist)) renameSync(dist, old)
+  renameSync(fresh, dist)
+  rmSync(old, { recursive: true, force: true })
+}
+
+async function build() {
+  const files = sources()
+  const stamp = stampOf(files)
+  if (process.argv.includes('--if-stale') && isFresh(stamp)) return
+  const start = performance.now()
+  mkdirSync(cache, { recursive: true })
+  const fresh = join(cache, `dist-new-${process.pid}`)
+  rmSync(fresh, { recursive: true, force: true })
+  try {
+    compileLibrary(fresh)
+    await bundleCommandLine(files, fresh)
+    replaceDist(fresh)
+    writeFileSync(stampFile, stamp)
+  } finally {
+    rmSync(fresh, { recursive: true, force: true })
+  }
+  process.stderr.write(`Built dist in ${((performance.now() - start) / 1000).toFixed(1)} s.\n`)
+}
+
+try {
+  await build()
+} catch (error) {
+  process.stderr.write(`build: ${error instanceof Error ? error.message : String(error)}\n`)
+  process.exit(1)
+}

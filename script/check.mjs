@@ -1,0 +1,43 @@
+// The quick check: types, lint, format, and the tests that need no sandbox. All at once; prints only what failed.
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const program = (path) => [process.execPath, join(root, 'node_modules', path)]
+
+const checks = {
+  types: [...program('typescript/bin/tsc'), '--noEmit', '-p', 'tsconfig.json'],
+  lint: [...program('oxlint/bin/oxlint'), '--type-aware', '--deny-warnings'],
+  format: [...program('oxfmt/bin/oxfmt'), '--check', '.'],
+  tests: [
+    ...program('vitest/vitest.mjs'),
+    'run',
+    '--project',
+    'unit',
+    '--project',
+    'architecture',
+    '--passWithNoTests',
+  ],
+}
+
+function run([name, [command, ...argv]]) {
+  const start = performance.now()
+  return new Promise((resolve) => {
+    const child = spawn(command, argv, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] })
+    const output = []
+    child.stdout.on('data', (chunk) => output.push(chunk))
+    child.stderr.on('data', (chunk) => output.push(chunk))
+    child.on('error', (error) => output.push(Buffer.from(`${error.message}\n`)))
+    child.on('close', (code) => {
+      const seconds = ((performance.now() - start) / 1000).toFixed(1)
+      const passed = code === 0
+      process.stderr.write(`${passed ? 'ok  ' : 'FAIL'}  ${name.padEnd(7)} ${seconds} s\n`)
+      if (!passed) process.stderr.write(Buffer.concat(output))
+      resolve(passed)
+    })
+  })
+}
+
+const passed = await Promise.all(Object.entries(checks).map(run))
+process.exit(passed.every(Boolean) ? 0 : 1)

@@ -1,0 +1,88 @@
+// bubblewrap: namespaces, mounts and a system-call filter from an unprivileged program. The strongest boundary that a Linux
+// host has without a daemon or a virtual machine. Promises that a command runs inside the whole boundary or not at all.
+// Knows nothing of sandboxes' users, of actions or of records.
+import type { Backend, Boundary, SandboxSpec } from '../../contract/backend.ts'
+import type { SandboxId } from '../../contract/ids.ts'
+import type { HostPath } from '../../contract/mount.ts'
+import { GloveboxError } from '../../errors/error.ts'
+import { openSpawner } from '../../process/spawn.ts'
+import { capabilitiesFor, type LimitsFacts } from './capabilities.ts'
+import { compilePlan } from './compile.ts'
+import { createBoundary, type Assembled } from './assemble.ts'
+import { findBwrap, gatherFacts, type Missing } from './facts.ts'
+import { openDirectLauncher, type Launcher } from './launcher/launcher.ts'
+import { detectLimits, readLimitsHost } from './limits/limits.ts'
+import { sweepPlaceholders } from './placeholders.ts'
+import { probeBwrap } from './probe.ts'
+
+export interface BwrapOptions {
+  /** Journals, covers and locks; out of every guest's reach. */
+  readonly stateDir: HostPath
+  readonly searchProgram: HostPath
+}
+
+export async function openBackend(options: BwrapOptions): Promise<Backend> {
+  const found = findBwrap()
+  if (!('path' in found)) return unavailableBackend(found)
+  const spawner = openSpawner()
+  const startedByRoot = process.getuid?.() === 0
+  // The thread takes longer to start than everything else here; it is awaited only where it is needed.
+  const launcher = startedByRoot ? openRoot(found.path) : Promise.resolve(openDirectLauncher())
+  launcher.catch(() => {})
+  const facts = await gatherFacts(spawner, found.path, options.searchProgram)
+  const limitsPlan = detectLimits(readLimitsHost())
+  const limits: LimitsFacts = {
+    enforces: limitsPlan.enforces,
+    by: limitsPlan.mechanism === 'none' ? (limitsPlan.missing[0]?.why ?? 'no control groups') : limitsPlan.by,
+  }
+  const live = new Map<SandboxId, Assembled>()
+  const destroying = new Map<SandboxId, Promise<void>>()
+  const sweeping = sweepPlaceholders(options.stateDir)
+
+  const destroy = async (id: SandboxId): Promise<void> => {
+    const boundary = live.get(id)
+    live.delete(id)
+    await boundary?.end()
+  }
+  return {
+    name: 'bwrap',
+    capabilities: capabilitiesFor(facts, limits),
+    probe: () => probeBwrap({ facts, limitsPlan, launcher }),
+    compile: (spec: SandboxSpec) => compilePlan(spec, facts, limits),
+    async create(id, plan) {
+      if (live.has(id)) throw new GloveboxError('ALREADY_EXISTS', `Cannot create ${id}: it exists`)
+      await sweeping
+      const boundary = await createBoundary({ id, spec: plan.spec, facts, limitsPlan, launcher: await launcher, stateDir: options.stateDir })
+      live.set(id, boundary)
+      return boundary
+    },
+    discover: (id) => Promise.resolve<Boundary | undefined>(live.get(id)),
+    list: () => Promise.resolve([...live.keys()].map((id) => ({ id, backend: 'bwrap' }))),
+    destroy(id) {
+      const begun = destroying.get(id) ?? destroy(id).finally(() => destroying.delete(id))
+      destroying.set(id, begun)
+      return begun
+    },
+  }
+}
+
+async function openRoot(bwrapPath: string): Promise<Launcher> {
+  const { openRootLauncher } = await import('./launcher/root-launcher.ts')
+  return openRootLauncher(bwrapPath)
+}
+
+function unavailableBackend({ reason, fix }: Missing): Backend {
+  const refuse = (): never => {
+    throw new GloveboxError('BACKEND_UNAVAILABLE', `Cannot use bwrap: ${reason}`, { hint: fix })
+  }
+  return {
+    name: 'bwrap',
+    capabilities: {},
+    probe: () => Promise.resolve({ available: false, reason, fix }),
+    compile: refuse,
+    create: async () => refuse(),
+    discover: () => Promise.resolve(undefined),
+    list: () => Promise.resolve([]),
+    destroy: () => Promise.resolve(),
+  }
+}

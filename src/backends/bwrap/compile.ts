@@ -1,0 +1,218 @@
+// From a spec to what bwrap is told. Pure: the same spec and the same facts about the host give the same words.
+// Order matters and is part of the boundary: system directories, devices, private tmpfs, mounts from the outside in,
+// then guards over protected names, then masks over what may not be read, and the root read-only at the very end.
+import type { Plan, SandboxSpec } from '../../contract/backend.ts'
+import type { Mount } from '../../contract/mount.ts'
+import { accountFor } from '../../policy/enforce.ts'
+import { capabilitiesFor, whyNot, type LimitsFacts } from './capabilities.ts'
+import type { HostFacts } from './facts.ts'
+import { descriptors, gateCommand } from './gate.ts'
+import { compileFilter } from './seccomp/filter.ts'
+
+export const guestSearchProgram = '/.glovebox/rg'
+export const guestId = 1000
+
+/** Where bwrap finds what lies behind a mount. */
+export type Source = { readonly path: string } | { readonly descriptor: number }
+
+/** A rule laid over a mount: `pin` keeps a directory from being renamed away, `readonly` from being changed. */
+export interface Guard {
+  readonly guestPath: string
+  readonly source: string
+  readonly rule: 'pin' | 'readonly'
+}
+
+export interface Mask {
+  readonly guestPath: string
+  /** For a file: the empty, unreadable file that is laid over it. Absent: a directory. */
+  readonly coverFile?: string
+}
+
+export interface Layout {
+  readonly home: Source
+  readonly mounts: readonly { readonly mount: Mount; readonly source: Source }[]
+  readonly searchProgram: Source
+  readonly guards: readonly Guard[]
+  readonly masks: readonly Mask[]
+}
+
+const mebibyte = 1024 * 1024
+
+export function compilePlan(spec: SandboxSpec, facts: HostFacts, limits: LimitsFacts): Plan {
+  const account = accountFor({
+    backend: 'bwrap',
+    capabilities: capabilitiesFor(facts, limits),
+    isolates: true,
+    effective: spec.policy,
+    demanded: spec.demanded,
+    mounts: spec.mounts,
+    why: whyNot(limits),
+  })
+  const layout = plainLayout(spec, facts)
+  return {
+    backend: 'bwrap',
+    spec,
+    argv: [
+      facts.bwrapPath,
+      ...boundaryArguments(spec, facts, layout),
+      ...environmentArguments(Object.fromEntries(Object.keys(spec.env).map((name) => [name, '…']))),
+      '--chdir',
+      spec.cwd,
+      '--',
+      ...gateCommand(gateLimits(spec, facts)),
+      '…',
+    ],
+    mounts: mountWords(spec),
+    filter: compileFilter({ arch: facts.architecture, pty: false }).words,
+    ...account,
+  }
+}
+
+/** The layout with host paths as sources and no guards: what can be told before the host is touched. */
+function plainLayout(spec: SandboxSpec, facts: HostFacts): Layout {
+  return {
+    home: { path: spec.home.hostPath },
+    mounts: spec.mounts.map((mount) => ({ mount, source: { path: mount.hostPath } })),
+    searchProgram: { path: facts.searchProgram },
+    guards: [],
+    masks: [],
+  }
+}
+
+export const gateLimits = (spec: SandboxSpec, facts: HostFacts): { processes: number; fileBlocks: number } => ({
+  processes: Math.min(spec.policy.pids, facts.hardProcesses),
+  fileBlocks: Math.min(spec.policy.fileSizeMb * 2048, facts.hardFileBlocks),
+})
+
+/** Everything but environment, working directory and command: the same for every exec of a sandbox. */
+export function boundaryArguments(spec: SandboxSpec, facts: HostFacts, layout: Layout): readonly string[] {
+  return [
+    ...namespaceArguments(spec),
+    '--seccomp',
+    String(descriptors.filter),
+    '--json-status-fd',
+    String(descriptors.status),
+    ...systemArguments(spec, facts),
+    ...deviceArguments(spec),
+    ...bind('rw', layout.home, spec.home.guestPath),
+    ...bind('ro', layout.searchProgram, guestSearchProgram),
+    ...mountArguments(layout),
+    ...layout.guards.flatMap((guard) => bind(guard.rule === 'pin' ? 'rw' : 'ro', { path: guard.source }, guard.guestPath)),
+    ...layout.masks.flatMap(maskArguments),
+    // SECURITY: the root is a tmpfs of half the memory's size. test/attacks/resources: "the root directory cannot be filled"
+    '--remount-ro',
+    '/',
+  ]
+}
+
+function namespaceArguments(spec: SandboxSpec): readonly string[] {
+  return [
+    // SECURITY: named, since as root bwrap may leave it out. test/attacks/kernel: "the guest has no capability"
+    '--unshare-user',
+    // SECURITY: test/attacks/processes: "a process of the host is neither seen nor signalled"
+    '--unshare-pid',
+    '--unshare-ipc',
+    '--unshare-uts',
+    '--unshare-cgroup',
+    // SECURITY: test/attacks/network: "with mode none nothing is reached, not even the host's loopback"
+    ...(spec.policy.network.mode === 'full' ? [] : ['--unshare-net']),
+    '--hostname',
+    'glovebox',
+    // SECURITY: with the pid namespace, daemons die with the command. test/attacks/processes: "a daemon does not outlive its exec"
+    '--die-with-parent',
+    // SECURITY: TIOCSTI. test/attacks/kernel: "the terminal of the host cannot be typed into"
+    '--new-session',
+    // SECURITY: test/attacks/kernel: "a user namespace cannot be made inside"
+    '--disable-userns',
+    '--cap-drop',
+    'ALL',
+    '--uid',
+    String(guestId),
+    '--gid',
+    String(guestId),
+    '--clearenv',
+  ]
+}
+
+/** SECURITY: an allow-list of directories, not the host's root: a read-only bind does not stop connect() to a socket
+ * below it. test/attacks/sockets: "a socket of the host is not there to connect to" */
+function systemArguments(spec: SandboxSpec, facts: HostFacts): readonly string[] {
+  const resolver = spec.policy.network.mode === 'full' ? facts.resolverFile : undefined
+  return [
+    ...facts.system.flatMap((entry) =>
+      entry.linkTarget === undefined ? ['--ro-bind', entry.path, entry.path] : ['--symlink', entry.linkTarget, entry.path],
+    ),
+    ...(resolver === undefined ? [] : ['--ro-bind', resolver, resolver]),
+    '--proc',
+    '/proc',
+    // SECURITY: obeys the kernel's uid, not capabilities. test/attacks/kernel: "/proc/sys cannot be written"
+    '--ro-bind',
+    '/proc/sys',
+    '/proc/sys',
+  ]
+}
+
+function deviceArguments(spec: SandboxSpec): readonly string[] {
+  return [
+    '--dev',
+    '/dev',
+    '--perms',
+    '1777',
+    '--size',
+    String(spec.policy.shmMb * mebibyte),
+    '--tmpfs',
+    '/dev/shm',
+    // SECURITY: /dev itself is a tmpfs of half the memory's size. test/attacks/resources: "/dev cannot be filled"
+    '--remount-ro',
+    '/dev',
+    '--perms',
+    '1777',
+    '--size',
+    String(spec.policy.tmpMb * mebibyte),
+    '--tmpfs',
+    '/tmp',
+    '--symlink',
+    '../tmp',
+    '/var/tmp',
+  ]
+}
+
+/** From the outside in: a mount below another one must come after it, or it would be covered. */
+function mountArguments(layout: Layout): readonly string[] {
+  return layout.mounts
+    .toSorted((a, b) => depth(a.mount.guestPath) - depth(b.mount.guestPath))
+    .flatMap(({ mount, source }) => bind(mount.mode === 'rw' ? 'rw' : 'ro', source, mount.guestPath))
+}
+
+const depth = (path: string): number => path.split('/').length
+
+function bind(mode: 'rw' | 'ro', source: Source, guestPath: string): readonly string[] {
+  const flag = mode === 'rw' ? '--bind' : '--ro-bind'
+  return 'path' in source ? [flag, source.path, guestPath] : [`${flag}-fd`, String(source.descriptor), guestPath]
+}
+
+/** SECURITY: a mask that could be listed or written would tell, or keep, something.
+ * test/attacks/files: "a masked directory is neither listable nor writable" */
+function maskArguments(mask: Mask): readonly string[] {
+  if (mask.coverFile !== undefined) return ['--ro-bind', mask.coverFile, mask.guestPath]
+  return ['--perms', '0000', '--size', '4096', '--tmpfs', mask.guestPath, '--remount-ro', mask.guestPath]
+}
+
+export const environmentArguments = (env: Readonly<Record<string, string>>): readonly string[] =>
+  Object.entries(env).flatMap(([name, value]) => ['--setenv', name, value])
+
+function mountWords(spec: SandboxSpec): readonly string[] {
+  const { policy } = spec
+  return [
+    'system directories, read-only',
+    `/tmp and /dev/shm, private, ${policy.tmpMb} MiB and ${policy.shmMb} MiB`,
+    `${spec.home.guestPath}, the agent's home, read-write`,
+    ...spec.mounts
+      .toSorted((a, b) => depth(a.guestPath) - depth(b.guestPath))
+      .map((mount) => `${mount.guestPath} from ${mount.hostPath}, ${mount.mode}`),
+    ...spec.mounts
+      .filter((mount) => mount.mode === 'rw')
+      .map((mount) => `protected below ${mount.guestPath}: ${policy.protect.join(' ')}`),
+    ...policy.denyRead.map((path) => `${path}, hidden`),
+  ]
+}

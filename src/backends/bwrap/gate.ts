@@ -1,0 +1,26 @@
+// The gate is the first program inside. It waits for the host's word before it becomes the command, and so closes two holes:
+// the command cannot run before it is in its resource group, and if the host process is killed before bwrap has tied
+// its life to it, the word never comes and nothing runs. Then it sets the limits that only a process can set on itself.
+
+/** Descriptors of a started bwrap, by what they carry. Mount roots follow from `firstRoot` on. */
+export const descriptors = { arguments: 3, filter: 4, status: 5, word: 6, firstRoot: 7 } as const
+
+// dash calls the limit of processes -p, bash calls it -u; blocks of -f are 512 bytes in both when they run as sh.
+// The descriptors that a single digit names are closed here; bwrap has closed those that it was given.
+export const gateScript = [
+  `IFS= read -r word <&${descriptors.word} || exit 125`,
+  'exec 3<&- 4<&- 5<&- 6<&- 7<&- 8<&- 9<&-',
+  'ulimit -c 0 && { ulimit -u "$1" 2>/dev/null || ulimit -p "$1"; } && ulimit -f "$2" || {',
+  '  echo "glovebox: the limits could not be set" >&2; exit 125; }',
+  'shift 2',
+  'exec "$@"',
+].join('\n')
+
+export const gateCommand = (limits: { readonly processes: number; readonly fileBlocks: number }): readonly string[] => [
+  '/bin/sh',
+  '-c',
+  gateScript,
+  'glovebox-gate',
+  String(limits.processes),
+  String(limits.fileBlocks),
+]

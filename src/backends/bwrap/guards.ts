@@ -1,0 +1,47 @@
+// Protected names of a writable mount, held by mounts laid over them: the name itself read-only, and each directory that leads
+// to it pinned, since a directory that merely contains a mount point could be renamed away and made anew.
+// What is missing is held by an empty placeholder. The host's owner may make, change or delete any of these names while a
+// sandbox lives, so they are looked at again before every exec.
+import { lstatSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Mount } from '../../contract/mount.ts'
+import type { Guard } from './compile.ts'
+
+export interface HeldName {
+  readonly mount: Mount
+  /** Below the mount's root: the name, or the first part of it that was missing. */
+  readonly name: string
+  readonly kind: 'file' | 'directory'
+}
+
+/** Laid in this order: what leads to a name before the name. Each path once; nothing below a read-only one. */
+export function guardsFor(held: readonly HeldName[], sourceOf: (mount: Mount) => string): readonly Guard[] {
+  const rules = new Map<string, Guard>()
+  for (const { mount, name } of held) {
+    const parts = name.split('/')
+    parts.forEach((_, index) => {
+      const path = parts.slice(0, index + 1).join('/')
+      const guestPath = `${mount.guestPath}/${path}`
+      const rule = index === parts.length - 1 ? 'readonly' : 'pin'
+      if (rules.get(guestPath)?.rule === 'readonly') return
+      rules.set(guestPath, { guestPath, source: join(sourceOf(mount), path), rule })
+    })
+  }
+  const sealed = [...rules.values()].filter((guard) => guard.rule === 'readonly').map((guard) => `${guard.guestPath}/`)
+  return [...rules.values()]
+    .filter((guard) => !sealed.some((prefix) => guard.guestPath.startsWith(prefix)))
+    .toSorted((a, b) => (a.guestPath < b.guestPath ? -1 : a.guestPath > b.guestPath ? 1 : 0))
+}
+
+/** SECURITY: a name that has become a link since would lead a mount astray (CVE-2026-87766), so it is not the same.
+ * test/attacks/files: "a protected name that became a link is refused before the next exec" */
+export function stillHeld(held: readonly HeldName[]): boolean {
+  return held.every(({ mount, name, kind }) => {
+    const parts = name.split('/')
+    return parts.every((_, index) => {
+      const seen = lstatSync(join(mount.hostPath, ...parts.slice(0, index + 1)), { throwIfNoEntry: false })
+      if (seen === undefined) return false
+      return index < parts.length - 1 || kind === 'directory' ? seen.isDirectory() : seen.isFile()
+    })
+  })
+}

@@ -1,0 +1,130 @@
+// What each sandbox has put on the host, written down before it is put there, so that the next start can take away
+// what a killed process left. One file per sandbox. Replaced whole: temporary name, fsync, rename, fsync of the directory.
+// Promises that a journal is read as it was written or reported as unreadable; never guessed at.
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, readdirSync, readFileSync, unlinkSync } from 'node:fs'
+import { open, rename, type FileHandle } from 'node:fs/promises'
+import { join } from 'node:path'
+import { isSandboxId, type SandboxId } from '../../contract/ids.ts'
+import { GloveboxError } from '../../errors/error.ts'
+import type { ProcessIdentity } from '../../process/identity.ts'
+import { parseJournal } from './journal-schema.ts'
+import { withLock } from './lock.ts'
+import { hasCode } from './placing/codes.ts'
+
+export interface JournalEntry {
+  /** Host path of the mount root. */
+  readonly root: string
+  /** Below the root; the first component that was missing, with what leads to it. */
+  readonly name: string
+  readonly kind: 'file' | 'directory'
+  /** The unique name, in the same directory, under which it is made before it gets its own. Absent when shared. */
+  readonly temporary?: string
+  /** Set once it exists. As text, since both are 64 bits wide. */
+  readonly device?: string
+  readonly inode?: string
+}
+
+export interface Journal {
+  readonly sandboxId: SandboxId
+  readonly owner: ProcessIdentity
+  readonly entries: readonly JournalEntry[]
+  /** Directories of the sandbox's control group. */
+  readonly limitGroup?: readonly string[]
+}
+
+export interface JournalListing {
+  readonly journals: readonly Journal[]
+  /** File names that could not be understood. */
+  readonly unreadable: readonly string[]
+}
+
+const directoryOf = (stateDir: string): string => join(stateDir, 'placeholders')
+
+/** Two processes, or two sandboxes of one, must not race between creating and removing: all changes happen in here. */
+export function underLock<T>(stateDir: string, work: () => Promise<T>): Promise<T> {
+  mkdirSync(directoryOf(stateDir), { recursive: true, mode: 0o700 })
+  return withLock({ directory: join(stateDir, 'locks'), name: 'placeholders.lock' }, work)
+}
+
+/** `disk`: survives a power cut. `process`: survives only the end of this process, which is enough for what dies with the machine. */
+export async function writeJournal(
+  stateDir: string,
+  journal: Journal,
+  { outlives }: { readonly outlives: 'disk' | 'process' },
+): Promise<void> {
+  const path = pathOf(stateDir, journal.sandboxId)
+  const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`
+  await withHandle(await open(temporary, 'wx', 0o600), async (file) => {
+    await file.writeFile(JSON.stringify(journal))
+    if (outlives === 'disk') await file.sync()
+  })
+  await rename(temporary, path)
+  if (outlives === 'process') return
+  await withHandle(await open(directoryOf(stateDir), 'r'), (directory) => directory.sync())
+}
+
+async function withHandle(handle: FileHandle, use: (handle: FileHandle) => Promise<void>): Promise<void> {
+  try {
+    await use(handle)
+  } finally {
+    await handle.close()
+  }
+}
+
+export function findJournal(stateDir: string, sandboxId: SandboxId): Journal | undefined {
+  try {
+    return parseJournal(readFileSync(pathOf(stateDir, sandboxId), 'utf8'))
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return undefined
+    throw error
+  }
+}
+
+export function listJournals(stateDir: string): JournalListing {
+  const journals: Journal[] = []
+  const unreadable: string[] = []
+  for (const name of namesIn(directoryOf(stateDir))) {
+    const id = name.replace(/\.json$/, '')
+    if (id === name || !isSandboxId(id)) continue
+    try {
+      const journal = findJournal(stateDir, id)
+      if (journal !== undefined) journals.push(journal)
+    } catch {
+      unreadable.push(name)
+    }
+  }
+  return { journals, unreadable }
+}
+
+function namesIn(directory: string): readonly string[] {
+  try {
+    return readdirSync(directory)
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return []
+    throw error
+  }
+}
+
+/** Half-written journals of processes that were killed. Under the lock nobody is writing one. */
+export function removeTornJournals(stateDir: string): void {
+  const directory = directoryOf(stateDir)
+  for (const name of namesIn(directory)) if (name.endsWith('.tmp')) unlinkSync(join(directory, name))
+}
+
+/** Writes what is left of a journal, or removes it when nothing is. */
+export async function settleJournal(stateDir: string, journal: Journal): Promise<void> {
+  if (journal.entries.length > 0 || journal.limitGroup !== undefined) {
+    return writeJournal(stateDir, journal, { outlives: 'process' })
+  }
+  try {
+    unlinkSync(pathOf(stateDir, journal.sandboxId))
+  } catch (error) {
+    if (!hasCode(error, 'ENOENT')) throw error
+  }
+}
+
+function pathOf(stateDir: string, sandboxId: string): string {
+  if (isSandboxId(sandboxId)) return join(directoryOf(stateDir), `${sandboxId}.json`)
+  throw new GloveboxError('INTERNAL', 'Cannot open a journal: that is not the id of a sandbox')
+}

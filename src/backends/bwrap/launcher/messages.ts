@@ -1,0 +1,34 @@
+// What the launcher and its thread say to each other. Descriptors are plain numbers: both are one process.
+
+/** A host file or directory, pinned by identity so that a swap between the two threads' looks is noticed. */
+export interface StageRequest {
+  readonly hostPath: string
+  readonly device: number
+  readonly inode: number
+  readonly ownerUid: number
+  readonly ownerGid: number
+}
+
+export interface LaunchRequest {
+  readonly file: string
+  readonly args: readonly string[]
+  readonly stdio: readonly number[]
+  /** Closed by the thread once the child has its copies. */
+  readonly childEnds: readonly number[]
+}
+
+export type ToThread =
+  | { readonly kind: 'stage'; readonly serial: number; readonly request: StageRequest }
+  | { readonly kind: 'unstage'; readonly serial: number; readonly target: string }
+  | { readonly kind: 'launch'; readonly serial: number; readonly request: LaunchRequest }
+
+export type FromThread =
+  | { readonly kind: 'ready' }
+  | { readonly kind: 'done'; readonly serial: number; readonly value: string | number }
+  | { readonly kind: 'failed'; readonly serial: number; readonly what: string }
+  | { readonly kind: 'exited'; readonly pid: number; readonly code: number | null; readonly signal: NodeJS.Signals | null }
+
+export interface ThreadData {
+  readonly bwrapPath: string
+  readonly kernelId: number
+}

@@ -1,0 +1,68 @@
+// The few kernel calls that Node has no door to, through koffi. Only a launcher that was started by root needs
+// them, so koffi is optional and is loaded here and nowhere else.
+import { createRequire } from 'node:module'
+
+export interface Native {
+  /** A mount namespace for the calling thread alone; its mounts do not reach the host's. */
+  leaveHostMounts(): void
+  mountTmpfs(target: string): void
+  /** A detached copy of the mount at this descriptor, seen with other owners, without setuid and devices. */
+  cloneWithOwners(descriptor: number, userNamespace: number): number
+  attach(detached: number, target: string): void
+  detach(target: string): void
+}
+
+const unshareMounts = 0x00020000
+const unshareFilesystemState = 0x00000200
+const recursiveSlave = 0x4000 | (1 << 19)
+const atCurrentDirectory = -100
+const atEmptyPath = 0x1000
+const openTreeClone = 1
+const openTreeCloseOnExec = 0o2000000
+const moveFromEmptyPath = 0x4
+const detachLazily = 2
+const attributeIdMap = 0x00100000n
+const attributeNoSetuid = 0x2n
+const attributeNoDevices = 0x4n
+// These numbers are the same on every architecture: they came after the tables were unified.
+const call = { openTree: 428, moveMount: 429, mountSetattr: 442 } as const
+
+type Koffi = typeof import('koffi')
+
+export function loadNative(): Native {
+  const koffi = createRequire(import.meta.url)('koffi') as Koffi
+  const libc = koffi.load(null)
+  const unshare = libc.func('int unshare(int flags)')
+  const mount = libc.func('int mount(const char *source, const char *target, const char *type, unsigned long flags, const char *data)')
+  const umount = libc.func('int umount2(const char *target, int flags)')
+  const syscall = libc.func('long syscall(long number, ...)')
+
+  const check = (what: string, result: number | bigint): number => {
+    if (Number(result) >= 0) return Number(result)
+    const number = koffi.errno()
+    const name = Object.entries(koffi.os.errno).find(([, value]) => value === number)?.[0] ?? String(number)
+    throw Object.assign(new Error(`${what}: ${name}`), { code: name })
+  }
+
+  return {
+    leaveHostMounts() {
+      check('unshare', unshare(unshareFilesystemState | unshareMounts))
+      // Slave, not private: what the host mounts later is still seen, what we mount never gets out.
+      check('mount slave', mount('none', '/', null, recursiveSlave, null))
+    },
+    mountTmpfs: (target) => void check('mount tmpfs', mount('tmpfs', target, 'tmpfs', 0x2 | 0x4, 'mode=755,size=1m')),
+    cloneWithOwners(descriptor, userNamespace) {
+      const flags = openTreeClone | openTreeCloseOnExec | atEmptyPath
+      const tree = check('open_tree', syscall(call.openTree, 'int', descriptor, 'str', '', 'uint', flags))
+      const attributes = Buffer.alloc(32)
+      // SECURITY: nosuid and nodev hold for every use of the copy. test/attacks/files: "a setuid file in the workspace gives nothing"
+      attributes.writeBigUInt64LE(attributeIdMap | attributeNoSetuid | attributeNoDevices, 0)
+      attributes.writeBigUInt64LE(BigInt(userNamespace), 24)
+      check('mount_setattr', syscall(call.mountSetattr, 'int', tree, 'str', '', 'uint', atEmptyPath, 'void *', attributes, 'size_t', 32))
+      return tree
+    },
+    attach: (detached, target) =>
+      void check('move_mount', syscall(call.moveMount, 'int', detached, 'str', '', 'int', atCurrentDirectory, 'str', target, 'uint', moveFromEmptyPath)),
+    detach: (target) => void check('umount2', umount(target, detachLazily)),
+  }
+}

@@ -1,0 +1,135 @@
+// The launcher for root: asks its thread, and joins the streams of children that the thread started.
+import { closeSync, fchownSync, openSync } from 'node:fs'
+import { kill } from 'node:process'
+import { Worker } from 'node:worker_threads'
+import { GloveboxError } from '../../../errors/error.ts'
+import { loadPipes } from '../../../process/pipes.ts'
+import type { ChildEnd } from '../../../process/spawn.ts'
+import { joinStreams, wire } from '../../../process/wiring.ts'
+import type { Launcher } from './launcher.ts'
+import type { FromThread, ThreadData, ToThread } from './messages.ts'
+
+/** An id that no user, service or container range has: docs/adr/0003. */
+export const guestKernelId = 1_900_000_000
+
+export async function openRootLauncher(bwrapPath: string): Promise<Launcher> {
+  const data: ThreadData = { bwrapPath, kernelId: guestKernelId }
+  const thread = new Worker(new URL('./thread.js', import.meta.url), { workerData: data, env: {}, trackUnmanagedFds: false })
+  const makePipe = loadPipes()
+  if (makePipe === undefined) throw unavailable('koffi is not installed')
+  await firstWord(thread)
+  const talk = converse(thread)
+  const nullDescriptor = openSync('/dev/null', 'r+')
+  return {
+    stage: async (request) => (await talk.ask({ kind: 'stage', request })) as string,
+    unstage: async (target) => void (await talk.ask({ kind: 'unstage', target })),
+    async launch({ file, args, stdin, extraDescriptors }) {
+      const wiring = wire([stdin === 'pipe' ? 'toChild' : nullDescriptor, 'fromChild', 'fromChild', ...extraDescriptors], makePipe)
+      const stdio = wiring.stdio as readonly number[]
+      // Opening /dev/stdout anew asks for the owner of the pipe.
+      for (const descriptor of wiring.childEnds) fchownSync(descriptor, guestKernelId, guestKernelId)
+      const pid = (await talk.ask({ kind: 'launch', request: { file, args, stdio, childEnds: wiring.childEnds } })) as number
+      const ended = talk.endOf(pid)
+      let running = true
+      void ended.then(() => (running = false))
+      return {
+        ...joinStreams(wiring.ours()),
+        pid,
+        ended,
+        kill(signal) {
+          // Not after the end: the number may by then belong to somebody else's process.
+          if (running) killQuietly(pid, signal)
+        },
+      }
+    },
+    async close() {
+      closeSync(nullDescriptor)
+      await thread.terminate()
+    },
+  }
+}
+
+function killQuietly(pid: number, signal: NodeJS.Signals): void {
+  try {
+    kill(pid, signal)
+  } catch {
+    // Already gone.
+  }
+}
+
+function unavailable(detail: string): GloveboxError {
+  return new GloveboxError('BACKEND_UNAVAILABLE', 'Cannot start bubblewrap as root: the launcher could not lay mounts of its own', {
+    hint: 'Run Glovebox as an ordinary user; or, as root, install the optional package koffi and keep CAP_SYS_ADMIN.',
+    operatorDetail: detail,
+  })
+}
+
+function firstWord(thread: Worker): Promise<void> {
+  return new Promise<void>((resolve, reject) => {
+    thread.once('message', () => resolve())
+    thread.once('error', (error) => reject(unavailable(error.message)))
+  })
+}
+
+type Question = ToThread extends infer T ? (T extends ToThread ? Omit<T, 'serial'> : never) : never
+
+interface Conversation {
+  ask(question: Question): Promise<string | number>
+  endOf(pid: number): Promise<ChildEnd>
+}
+
+/** Questions and answers by serial number. The thread keeps the program alive only while something is awaited. */
+function converse(thread: Worker): Conversation {
+  const waiting = new Map<number, { resolve(value: string | number): void; reject(error: Error): void }>()
+  const exits = new Map<number, (end: ChildEnd) => void>()
+  const early = new Map<number, ChildEnd>()
+  let serial = 0
+  let fault: Error | undefined
+  const settleRefs = (): void => void (waiting.size === 0 && exits.size === 0 ? thread.unref() : thread.ref())
+
+  const onExited = (pid: number, end: ChildEnd): void => {
+    const settle = exits.get(pid)
+    exits.delete(pid)
+    if (settle === undefined) early.set(pid, end)
+    else settle(end)
+  }
+  thread.on('message', (message: FromThread) => {
+    if (message.kind === 'exited') onExited(message.pid, { code: message.code, signal: message.signal })
+    else if (message.kind !== 'ready') {
+      const asked = waiting.get(message.serial)
+      waiting.delete(message.serial)
+      if (message.kind === 'done') asked?.resolve(message.value)
+      else asked?.reject(new Error(message.what))
+    }
+    settleRefs()
+  })
+  const onFault = (error: Error): void => {
+    fault = error
+    for (const asked of waiting.values()) asked.reject(error)
+    for (const settle of exits.values()) settle({ code: null, signal: null, error })
+    waiting.clear()
+    exits.clear()
+  }
+  thread.on('error', onFault)
+  thread.on('exit', () => onFault(new Error('the launcher thread has ended')))
+  settleRefs()
+
+  return {
+    ask: (question) =>
+      new Promise((resolve, reject) => {
+        if (fault !== undefined) return reject(fault)
+        serial += 1
+        waiting.set(serial, { resolve, reject })
+        settleRefs()
+        thread.postMessage({ ...question, serial })
+      }),
+    endOf: (pid) =>
+      new Promise((resolve) => {
+        const known = early.get(pid)
+        early.delete(pid)
+        if (known !== undefined) return resolve(known)
+        exits.set(pid, resolve)
+        settleRefs()
+      }),
+  }
+}

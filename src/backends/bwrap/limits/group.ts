@@ -1,0 +1,103 @@
+// A group of processes under limits: one directory in v2, one per controller in v1. What both kinds share is here.
+import { open, type FileHandle } from 'node:fs/promises'
+import { GloveboxError } from '../../../errors/error.ts'
+import { describe, makeGroup, removeGroup } from './files.ts'
+import { endProcesses, processesIn } from './processes.ts'
+import type { Controller } from './plan.ts'
+
+export interface Usage {
+  readonly memoryBytes?: number
+  readonly pids?: number
+  readonly cpuMs?: number
+}
+
+export interface LimitGroup {
+  readonly name: string
+  readonly by: string
+  readonly enforces: readonly Controller[]
+  /** On the host; for the journal, never for an agent. */
+  readonly directories: readonly string[]
+  /** Puts a process and all that it will start under the limits. Rejects if any limit would not hold. */
+  add(pid: number): Promise<void>
+  oomKills(): Promise<number>
+  usage(): Promise<Usage>
+  processes(): Promise<readonly number[]>
+  /** Ends everything inside, and settles when nothing is left. */
+  kill(): Promise<void>
+  /** Waits for dying processes, for a bounded time. Idempotent. Does not kill. */
+  destroy(): Promise<void>
+}
+
+export interface GroupParts {
+  readonly name: string
+  readonly by: string
+  readonly enforces: readonly Controller[]
+  readonly directories: readonly string[]
+  /** Sets the limits in the directories, which exist by then. */
+  setLimits(): Promise<void>
+  oomKills(): Promise<number>
+  usage(): Promise<Usage>
+}
+
+const destroyDeadlineMs = 2000
+
+export async function makeLimitGroup(parts: GroupParts): Promise<LimitGroup> {
+  const made: string[] = []
+  const doors: FileHandle[] = []
+  const undo = async (): Promise<void> => {
+    await Promise.all(doors.splice(0).map((door) => door.close()))
+    await Promise.all(made.map((directory) => removeGroup(directory, { deadlineMs: destroyDeadlineMs })))
+  }
+  try {
+    for (const directory of parts.directories) {
+      await makeGroup(directory)
+      made.push(directory)
+    }
+    await parts.setLimits()
+    // Kept open: adding a process is on the path of every exec and is then a single write.
+    for (const directory of parts.directories) doors.push(await open(`${directory}/cgroup.procs`, 'w'))
+  } catch (error) {
+    await undo()
+    throw error
+  }
+  const { name, by, enforces, directories } = parts
+  return {
+    name,
+    by,
+    enforces,
+    directories,
+    oomKills: () => parts.oomKills(),
+    usage: () => parts.usage(),
+    add: (pid) => addTo(doors, pid),
+    processes: () => processesIn(directories),
+    kill: () => endProcesses(directories),
+    destroy: undo,
+  }
+}
+
+/** A move waits for an RCU grace period (some 8 ms when groups were quiet), so the hierarchies are written at once. */
+async function addTo(doors: readonly FileHandle[], pid: number): Promise<void> {
+  // SECURITY: a pid of 0 would move this very process. test/faults/limits: "a group refuses what is not a pid"
+  if (!Number.isInteger(pid) || pid < 2) {
+    throw new GloveboxError('INTERNAL', `Cannot put a process under limits: ${pid} is not the pid of a child`)
+  }
+  // SECURITY: without a door nothing would be written and the command would run unlimited.
+  // test/faults/limits: "a destroyed group takes no process"
+  if (doors.length === 0) {
+    throw new GloveboxError('BOUNDARY_FAILED', 'Cannot put a process under limits: its group has been destroyed')
+  }
+  const moves = await Promise.allSettled(doors.map((door) => door.write(String(pid), null)))
+  const failed = moves.find((move) => move.status === 'rejected')
+  if (failed === undefined) return
+  throw new GloveboxError('BOUNDARY_FAILED', 'Cannot put a process under limits: the kernel refused to move it', {
+    operatorDetail: describe(failed.reason),
+    cause: failed.reason,
+  })
+}
+
+type Loose<T> = { readonly [Key in keyof T]: T[Key] | undefined }
+
+/** Leaves out what could not be read. */
+export function usageOf(read: Loose<Required<Usage>>): Usage {
+  return Object.fromEntries(Object.entries(read).filter(([, value]) => value !== undefined))
+}

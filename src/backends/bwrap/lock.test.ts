@@ -1,0 +1,41 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { withLock } from './lock.ts'
+
+let directory: string
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'glovebox-lock-'))
+})
+afterEach(() => rmSync(directory, { recursive: true }))
+
+describe.skipIf(process.platform !== 'linux')('withLock (needs /proc)', () => {
+  it('lets only one in at a time, and leaves no file', async () => {
+    let inside = 0
+    let most = 0
+    const work = async () => {
+      most = Math.max(most, ++inside)
+      await delay(1)
+      inside--
+    }
+    await Promise.all(Array.from({ length: 20 }, () => withLock({ directory, name: 'x.lock' }, work)))
+    expect(most).toBe(1)
+    expect(readdirSync(directory)).toEqual([])
+  })
+
+  it('gives the result, and lets go when the work fails', async () => {
+    const place = { directory, name: 'x.lock' }
+    await expect(withLock(place, async () => Promise.reject(new Error('work')))).rejects.toThrow('work')
+    expect(await withLock(place, async () => 7)).toBe(7)
+  })
+
+  it('gives up after waiting in vain, and leaves the lock to its holder', async () => {
+    const place = { directory, name: 'x.lock', waitMs: 20 }
+    await withLock(place, async () => {
+      await expect(withLock(place, async () => 1)).rejects.toMatchObject({ code: 'BUSY' })
+      expect(readdirSync(directory)).toContain('x.lock')
+    })
+  })
+})

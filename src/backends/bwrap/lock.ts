@@ -1,0 +1,35 @@
+// Waits its turn for a lock between processes. The lock of a holder that was killed is taken over at once.
+import { setTimeout as delay } from 'node:timers/promises'
+import type { HostPath } from '../../contract/mount.ts'
+import { GloveboxError } from '../../errors/error.ts'
+import { openLockFiles } from '../../paths/lock-file.ts'
+
+export interface LockPlace {
+  readonly directory: string
+  readonly name: string
+  readonly waitMs?: number
+}
+
+export async function withLock<T>({ directory, name, waitMs = 10_000 }: LockPlace, work: () => Promise<T>): Promise<T> {
+  const locks = openLockFiles(directory as HostPath)
+  const until = Date.now() + waitMs
+  try {
+    for (let pauseMs = 1; !locks.tryAcquire(name); pauseMs = Math.min(pauseMs * 2, 20)) {
+      if (Date.now() > until) throw stillHeld(directory, name)
+      await delay(pauseMs)
+    }
+    try {
+      return await work()
+    } finally {
+      locks.release(name)
+    }
+  } finally {
+    locks.close()
+  }
+}
+
+const stillHeld = (directory: string, name: string): GloveboxError =>
+  new GloveboxError('BUSY', 'Cannot use the state directory: another process holds its lock', {
+    hint: 'Wait for it to end, and try again.',
+    operatorDetail: `${directory}/${name}`,
+  })

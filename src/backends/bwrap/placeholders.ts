@@ -1,0 +1,152 @@
+// Protected names that are missing in a writable mount need something on the host over which a mount can be laid, or the
+// guest could create them. Empty placeholders stand there while a sandbox uses them, and go with the last one.
+// Promises: nothing stays in the user's workspace, also after a kill at any moment (swept at the next start); nothing that
+// has content, or that we did not make, is ever removed; sandboxes of several processes may share a workspace.
+// Must not know mounts, bwrap or policy: names come in, what exists at them goes out.
+import type { BigIntStats } from 'node:fs'
+import type { SandboxId } from '../../contract/ids.ts'
+import { isAlive, ownIdentity, type ProcessIdentity } from '../../process/identity.ts'
+import { findJournal, listJournals, removeTornJournals, settleJournal, underLock, type Journal } from './journal.ts'
+import { agreeOnKinds, closeParents, lay, type AfterStep, type Finding } from './placing/lay.ts'
+import { isSame } from './placing/remove.ts'
+import { sweepEntries, type Kept } from './placing/sweep.ts'
+import { locate } from './placing/walk.ts'
+
+export interface ProtectedName {
+  readonly name: string
+  /** What to make where it is missing. */
+  readonly kind: 'file' | 'directory'
+}
+
+export interface ProtectedRoot {
+  /** Open descriptor of the mount root. Stays the caller's. */
+  readonly descriptor: number
+  /** For the journal: where a later process finds the root again. */
+  readonly hostPath: string
+  readonly names: readonly ProtectedName[]
+}
+
+export interface PlacedProtection {
+  readonly hostPath: string
+  readonly name: string
+  readonly exists: 'present' | 'placeholder'
+  /** Of what is at `maskedName`. */
+  readonly kind: 'file' | 'directory'
+  /** What must be masked so that `name` can be neither changed nor created: itself, or a component that leads to it. */
+  readonly maskedName: string
+}
+
+export interface LayOptions {
+  readonly sandboxId: SandboxId
+  readonly stateDir: string
+  readonly roots: readonly ProtectedRoot[]
+  /** Who owns them; only a test is somebody else. */
+  readonly owner?: ProcessIdentity
+  /** A test stops here for ever, as a kill would. */
+  readonly afterStep?: AfterStep
+}
+
+export interface SweepReport {
+  /** Sandboxes of dead processes that were tidied up. */
+  readonly swept: readonly SandboxId[]
+  readonly removed: number
+  /** What was not removed, on the operator's side, and why. */
+  readonly kept: readonly Kept[]
+  /** Journals that could not be understood, by file name. Left as they are. */
+  readonly unreadable: readonly string[]
+}
+
+/**
+ * All or nothing: if one name cannot be held, nothing new is left behind. May be called again for the same sandbox, when
+ * the host's owner has changed things: what is laid and still in place stays.
+ */
+export async function layPlaceholders(options: LayOptions): Promise<readonly PlacedProtection[]> {
+  const { stateDir, sandboxId, roots, afterStep, owner = ownIdentity() } = options
+  return underLock(stateDir, async () => {
+    const { journals } = listJournals(stateDir)
+    const journal = journals.find((each) => each.sandboxId === sandboxId) ?? { sandboxId, owner, entries: [] }
+    const found: Finding[] = []
+    try {
+      for (const root of roots) findAll(root, placeholderTest(journals), found)
+      const findings = agreeOnKinds(found)
+      await lay({ stateDir, journal, afterStep }, findings)
+      return findings.map(placed)
+    } catch (error) {
+      await undoLaying(stateDir, journal, journals)
+      throw error
+    } finally {
+      closeParents(found)
+    }
+  })
+}
+
+/** Back to the journal as it was before: what it lists is in use and stays. */
+async function undoLaying(stateDir: string, before: Journal, journals: readonly Journal[]): Promise<void> {
+  const now = findJournal(stateDir, before.sandboxId)
+  if (now === undefined) return
+  const others = journals.filter((each) => each.sandboxId !== before.sandboxId && isAlive(each.owner))
+  const { remaining } = sweepEntries(now, [...others, before])
+  await settleJournal(stateDir, { ...now, entries: [...before.entries, ...remaining] })
+}
+
+function findAll(root: ProtectedRoot, isPlaceholder: (found: BigIntStats) => boolean, findings: Finding[]): void {
+  for (const { name, kind } of root.names) {
+    findings.push({ root, name, located: locate(root.descriptor, { name, kind, isPlaceholder }) })
+  }
+}
+
+/** Journals of the dead count too: what they left is a placeholder until it is swept, and may be used on. */
+function placeholderTest(journals: readonly Journal[]): (found: BigIntStats) => boolean {
+  const { bootId } = ownIdentity()
+  return (found) =>
+    journals.some(({ owner, entries }) =>
+      entries.some((entry) => isSame(entry, found, { sameBoot: owner.bootId === bootId })),
+    )
+}
+
+const placed = ({ root, name, located }: Finding): PlacedProtection => ({
+  hostPath: root.hostPath,
+  name,
+  exists: located.at === 'present' ? 'present' : 'placeholder',
+  kind: located.kind,
+  maskedName: located.maskedName,
+})
+
+export interface LiftReport {
+  readonly removed: number
+  readonly kept: readonly Kept[]
+}
+
+/** Removes those that no other sandbox uses. Idempotent. What could not be removed stays in the journal for the sweep. */
+export async function liftPlaceholders(sandboxId: SandboxId, stateDir: string): Promise<LiftReport> {
+  return underLock(stateDir, () => liftUnlocked(sandboxId, stateDir))
+}
+
+async function liftUnlocked(sandboxId: SandboxId, stateDir: string): Promise<LiftReport> {
+  const { journals } = listJournals(stateDir)
+  const journal = journals.find((each) => each.sandboxId === sandboxId)
+  if (journal === undefined) return { removed: 0, kept: [] }
+  const others = journals.filter((each) => each !== journal && isAlive(each.owner))
+  const { removed, kept, remaining } = sweepEntries(journal, others)
+  await settleJournal(stateDir, { ...journal, entries: remaining })
+  return { removed, kept }
+}
+
+/** Takes away what processes that are gone have left. */
+export async function sweepPlaceholders(stateDir: string): Promise<SweepReport> {
+  return underLock(stateDir, async () => {
+    const { journals, unreadable } = listJournals(stateDir)
+    const isDead = new Map(journals.map((journal) => [journal, !isAlive(journal.owner)]))
+    const live = journals.filter((journal) => isDead.get(journal) === false)
+    const report = { swept: [] as SandboxId[], removed: 0, kept: [] as Kept[], unreadable }
+    for (const journal of journals.filter((each) => isDead.get(each))) {
+      const outcome = sweepEntries(journal, live)
+      await settleJournal(stateDir, { ...journal, entries: outcome.remaining })
+      report.swept.push(journal.sandboxId)
+      report.removed += outcome.removed
+      report.kept.push(...outcome.kept)
+    }
+    removeTornJournals(stateDir)
+    return report
+  })
+}

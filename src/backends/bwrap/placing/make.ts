@@ -1,0 +1,97 @@
+// Makes a placeholder in two steps, so that a kill between them leaves nothing that cannot be told from the user's own:
+// first under a unique name, which only a journal can know; then, when its inode is on record, under the protected name.
+import { randomBytes } from 'node:crypto'
+import {
+  closeSync,
+  constants,
+  fchownSync,
+  fstatSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  unlinkSync,
+} from 'node:fs'
+import { GloveboxError } from '../../../errors/error.ts'
+import { hasCode } from './codes.ts'
+import { below, findEntry } from './walk.ts'
+
+export interface Target {
+  /** Open descriptor of the directory that is to hold it. */
+  readonly parent: number
+  readonly component: string
+  readonly maskedName: string
+  readonly kind: 'file' | 'directory'
+  readonly temporary: string
+}
+
+export interface Made {
+  readonly device: string
+  readonly inode: string
+}
+
+export const newTemporaryName = (): string => `.glovebox-${randomBytes(12).toString('hex')}`
+
+/** Under its temporary name. `owner` is set when we are root, so that the user can remove what belongs beside their files. */
+export function makeTemporary(target: Target, owner: { readonly uid: number; readonly gid: number } | undefined): Made {
+  try {
+    const descriptor = openNew(below(target.parent, target.temporary), target.kind)
+    try {
+      if (owner !== undefined) fchownSync(descriptor, owner.uid, owner.gid)
+      const stat = fstatSync(descriptor, { bigint: true })
+      return { device: String(stat.dev), inode: String(stat.ino) }
+    } finally {
+      closeSync(descriptor)
+    }
+  } catch (error) {
+    throw cannotHold(target, error)
+  }
+}
+
+function openNew(path: string, kind: 'file' | 'directory'): number {
+  if (kind === 'file') return openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o644)
+  mkdirSync(path, 0o755)
+  return openSync(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
+}
+
+/** Gives it the protected name, and never takes the place of a file that came there in the meantime. */
+export function giveName(target: Target, made: Made): void {
+  const [from, to] = [below(target.parent, target.temporary), below(target.parent, target.component)]
+  try {
+    if (target.kind === 'file') {
+      linkSync(from, to)
+      unlinkSync(from)
+    } else {
+      // rename takes the place of nothing but an empty directory.
+      renameSync(from, to)
+    }
+  } catch (error) {
+    if (hasCode(error, 'EEXIST', 'ENOTEMPTY', 'ENOTDIR', 'ENOENT')) throw swapped(target)
+    throw cannotHold(target, error)
+  }
+  const found = findEntry(target.parent, target.component)
+  // SECURITY: another sandbox on the same workspace may swap the temporary name; what it put there is not held.
+  // src/backends/bwrap/placeholders: "refuses what was swapped before it got its name"
+  if (found === undefined || String(found.ino) !== made.inode || String(found.dev) !== made.device)
+    throw swapped(target)
+}
+
+const swapped = ({ maskedName }: Target): GloveboxError =>
+  new GloveboxError('BUSY', `Cannot protect ${maskedName}: it was changed at the same moment`, {
+    hint: 'try again',
+    facts: { name: maskedName },
+  })
+
+function cannotHold({ maskedName }: Target, error: unknown): GloveboxError {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
+  return new GloveboxError(
+    'NOT_PERMITTED',
+    `Cannot protect ${maskedName}: no placeholder can be made for it (${code})`,
+    {
+      hint: `mount the directory read-only, or make ${maskedName} yourself, or let the operator give up its protection (policy.unprotect)`,
+      operatorDetail: error instanceof Error ? error.message : String(error),
+      facts: { name: maskedName },
+      cause: error,
+    },
+  )
+}

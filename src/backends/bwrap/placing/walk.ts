@@ -1,0 +1,149 @@
+// The way from a mount root to a protected name, by descriptor: the guest may swap any component at any time, so each
+// is opened relative to the one before and never through a symlink. Calls are synchronous: they are few, and on the
+// path of every start.
+import { closeSync, constants, lstatSync, openSync, readdirSync, type BigIntStats } from 'node:fs'
+import { GloveboxError } from '../../../errors/error.ts'
+import { hasCode } from './codes.ts'
+
+const asDirectory = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
+
+export type Located =
+  /** Something is there. For a name below a plain file it is that file. */
+  | { readonly at: 'present'; readonly maskedName: string; readonly kind: 'file' | 'directory' }
+  | {
+      readonly at: 'placeholder'
+      readonly maskedName: string
+      readonly kind: 'file' | 'directory'
+      readonly device: string
+      readonly inode: string
+    }
+  /** `parent` is an open descriptor that the caller closes. */
+  | {
+      readonly at: 'missing'
+      readonly maskedName: string
+      readonly kind: 'file' | 'directory'
+      readonly parent: number
+      readonly component: string
+    }
+
+export interface WalkOptions {
+  readonly name: string
+  /** What to make if the last component is missing. */
+  readonly kind: 'file' | 'directory'
+  /** Was this made by a sandbox, to stand for something missing? */
+  isPlaceholder(found: BigIntStats): boolean
+}
+
+export function locate(root: number, options: WalkOptions): Located {
+  const components = splitName(options.name)
+  const opened: number[] = []
+  try {
+    for (const [index, component] of components.entries()) {
+      const directory = opened.at(-1) ?? root
+      const step = { directory, component, maskedName: components.slice(0, index + 1).join('/') }
+      const isLast = index === components.length - 1
+      const located = look(step, { ...options, isLast })
+      if (located !== undefined) return located
+      opened.push(enter(step))
+    }
+    throw new GloveboxError('INTERNAL', 'Cannot protect a name: the walk had no end')
+  } finally {
+    for (const descriptor of opened) closeSync(descriptor)
+  }
+}
+
+interface Step {
+  readonly directory: number
+  readonly component: string
+  readonly maskedName: string
+}
+
+/** Undefined: a directory on the way, to be entered. */
+function look(step: Step, options: WalkOptions & { readonly isLast: boolean }): Located | undefined {
+  const { directory, component, maskedName } = step
+  const found = findEntry(directory, component)
+  if (found === undefined) {
+    // What leads to a protected name is held as a directory, as the guest would have to make one there.
+    const kind = options.isLast ? options.kind : 'directory'
+    return { at: 'missing', maskedName, kind, parent: openAgain(directory), component }
+  }
+  // SECURITY: a mount laid over a symlink lands where the symlink points, and the name itself stays open.
+  // test/attacks/files: "a symlinked protected path is refused"
+  if (found.isSymbolicLink()) throw symlinkRefused(maskedName)
+  const kind = found.isDirectory() ? 'directory' : 'file'
+  if (options.isPlaceholder(found) && isEmpty(directory, component, found)) {
+    return { at: 'placeholder', maskedName, kind, device: String(found.dev), inode: String(found.ino) }
+  }
+  // A worktree's `.git` is a plain file: nothing can lie below it, so the file itself is what must not change.
+  return options.isLast || kind === 'file' ? { at: 'present', maskedName, kind } : undefined
+}
+
+function enter({ directory, component, maskedName }: Step): number {
+  try {
+    return openSync(below(directory, component), asDirectory)
+  } catch (error) {
+    // It was a directory a moment ago, so somebody is swapping it.
+    if (hasCode(error, 'ELOOP', 'ENOTDIR')) throw symlinkRefused(maskedName)
+    throw error
+  }
+}
+
+/** A second descriptor of the same directory, for somebody else to close. */
+const openAgain = (directory: number): number =>
+  openSync(`/proc/self/fd/${directory}`, constants.O_RDONLY | constants.O_DIRECTORY)
+
+/** Opens the directory that holds a name; undefined when the way there is gone or leads through something else. */
+export function findParent(
+  root: number,
+  name: string,
+): { readonly parent: number; readonly component: string } | undefined {
+  const components = splitName(name)
+  const component = components.pop()
+  if (component === undefined) return undefined
+  let parent = openAgain(root)
+  for (const each of components) {
+    try {
+      const next = openSync(below(parent, each), asDirectory)
+      closeSync(parent)
+      parent = next
+    } catch (error) {
+      closeSync(parent)
+      if (hasCode(error, 'ENOENT', 'ENOTDIR', 'ELOOP')) return undefined
+      throw error
+    }
+  }
+  return { parent, component }
+}
+
+export const below = (directory: number, component: string): string => `/proc/self/fd/${directory}/${component}`
+
+/** The entry itself, never what a symlink points to. */
+export function findEntry(directory: number, component: string): BigIntStats | undefined {
+  return lstatSync(below(directory, component), { bigint: true, throwIfNoEntry: false })
+}
+
+export function isEmpty(directory: number, component: string, found: BigIntStats): boolean {
+  if (!found.isDirectory()) return found.isFile() && found.size === 0n
+  return readdirSync(below(directory, component)).length === 0
+}
+
+export function openRoot(path: string): number {
+  return openSync(path, constants.O_RDONLY | constants.O_DIRECTORY)
+}
+
+function symlinkRefused(name: string): GloveboxError {
+  return new GloveboxError('PROTECTED', `Cannot protect ${name}: it is a symbolic link, and a link cannot be held`, {
+    hint: `replace ${name} by a real file or directory, or let the operator give up its protection (policy.unprotect)`,
+    facts: { name },
+  })
+}
+
+function splitName(name: string): string[] {
+  const components = name.split('/').filter((each) => each !== '' && each !== '.')
+  if (components.length > 0 && !components.includes('..') && !name.startsWith('/') && !name.includes('\0')) {
+    return components
+  }
+  throw new GloveboxError('INVALID_INPUT', 'Cannot protect a name: it must be a relative path without ".."', {
+    facts: { name },
+  })
+}

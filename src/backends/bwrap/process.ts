@@ -1,0 +1,57 @@
+// One command through bwrap: started, let through the gate, followed to its end.
+import type { Readable, Writable } from 'node:stream'
+import type { Process, ProcessExit } from '../../contract/backend.ts'
+import type { SpawnedChild } from '../../process/spawn.ts'
+import { readExit } from './exit.ts'
+import { readStatus } from './status.ts'
+import { killNamespace } from './tree.ts'
+
+export interface Gatekeeping {
+  /** The options for bwrap, NUL-separated: not on its command line, where anyone could read the environment. */
+  readonly options: Uint8Array
+  /** Puts the first process inside into its resource group, before anything of the command runs. */
+  admit(pid: number): Promise<void>
+  /** Has the kernel ended something for want of memory since the last question? */
+  tookMemory(): Promise<boolean>
+}
+
+export function followBwrap(child: SpawnedChild, keeping: Gatekeeping): Process {
+  const [options, channel, word] = child.pipes as [Writable, Readable, Writable]
+  const status = readStatus(channel)
+  let killed = false
+  let firstPid: number | undefined
+  let refused: string | undefined
+
+  for (const stream of [options, word]) stream.on('error', () => {})
+  options.end(keeping.options)
+
+  const kill = (): void => {
+    killed = true
+    // No word, no command: the gate ends by itself if it has not been passed yet.
+    word.destroy()
+    if (firstPid === undefined || !killNamespace(firstPid, child.pid)) child.kill('SIGKILL')
+  }
+  const admit = async (): Promise<void> => {
+    firstPid = await status.childPid
+    if (firstPid === undefined) return
+    if (killed) return void killNamespace(firstPid, child.pid)
+    try {
+      await keeping.admit(firstPid)
+      word.end('\n')
+    } catch (error) {
+      // Fail closed: a command that cannot be limited is not let through.
+      refused = error instanceof Error ? error.message : String(error)
+      word.destroy()
+    }
+  }
+  const follow = async (): Promise<ProcessExit> => {
+    await admit()
+    const end = await child.ended
+    const exit = readExit(end, await status.exitCode, killed)
+    word.destroy()
+    options.destroy()
+    if (refused !== undefined && exit.setupFailed === undefined) return { setupFailed: `the resource group could not be joined: ${refused}` }
+    return exit.signal === 'SIGKILL' && (await keeping.tookMemory()) ? { ...exit, oomKilled: true } : exit
+  }
+  return { stdin: child.stdin, stdout: child.stdout, stderr: child.stderr, exit: follow(), kill }
+}

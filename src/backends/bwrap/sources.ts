@@ -1,0 +1,110 @@
+// Where bwrap finds what lies behind each mount: the launcher's staged copy when root started us; else an open descriptor, or,
+// with a bwrap that knows no descriptors, the host path.
+import { closeSync, openSync, statSync } from 'node:fs'
+import type { Mount } from '../../contract/mount.ts'
+import type { SandboxSpec } from '../../contract/backend.ts'
+import { GloveboxError } from '../../errors/error.ts'
+import type { HostFiles } from '../../paths/host-files.ts'
+import type { Source } from './compile.ts'
+import type { HostFacts } from './facts.ts'
+import { descriptors as carried } from './gate.ts'
+import type { Launcher } from './launcher/launcher.ts'
+
+const openPath = 0o10000000
+
+export interface Sources {
+  readonly home: Source
+  readonly searchProgram: Source
+  of(mount: Mount): Source
+  /** The same place as a path, for what lies below it. */
+  pathOf(mount: Mount): string
+  /** A further host path, for covers and vault names. */
+  further(hostPath: string): Promise<string>
+  /** To be passed on to bwrap from `firstRoot` on. */
+  readonly descriptors: readonly number[]
+  release(): Promise<void>
+}
+
+export interface SourceParts {
+  readonly spec: SandboxSpec
+  /** What is bound in place of a mount's own host path. */
+  readonly behind: ReadonlyMap<Mount, string>
+  readonly facts: HostFacts
+  readonly files: HostFiles
+  readonly launcher: Launcher
+}
+
+export async function openSources(parts: SourceParts): Promise<Sources> {
+  const { stage } = parts.launcher
+  return stage === undefined ? plainSources(parts) : stagedSources(parts, stage)
+}
+
+function plainSources({ spec, behind, facts, files }: SourceParts): Sources {
+  const byPath = (hostPath: string): Source => ({ path: hostPath })
+  const base = {
+    searchProgram: byPath(facts.searchProgram),
+    pathOf: (mount: Mount) => mount.hostPath,
+    further: (hostPath: string) => Promise.resolve(hostPath),
+  }
+  if (!facts.bindsByDescriptor) {
+    return { ...base, home: byPath(spec.home.hostPath), of: (mount) => byPath(behind.get(mount) ?? mount.hostPath), descriptors: [], release: () => Promise.resolve() }
+  }
+  // SECURITY: by descriptor, so that the path cannot be aimed elsewhere between the check and the mount (CVE-2024-42472).
+  // test/attacks/files: "a mount's host path swapped for a link after creation is not followed"
+  const home = openSync(spec.home.hostPath, openPath)
+  const roots = [home, ...spec.mounts.map((mount) => files.rootDescriptor(mount))]
+  return {
+    ...base,
+    home: { descriptor: carried.firstRoot },
+    of(mount) {
+      const shown = behind.get(mount)
+      return shown === undefined ? { descriptor: carried.firstRoot + 1 + spec.mounts.indexOf(mount) } : byPath(shown)
+    },
+    descriptors: roots,
+    release: () => Promise.resolve(closeSync(home)),
+  }
+}
+
+async function stagedSources(parts: SourceParts, stage: NonNullable<Launcher['stage']>): Promise<Sources> {
+  const { spec, behind, facts, launcher } = parts
+  const staged: string[] = []
+  const put = async (hostPath: string): Promise<string> => {
+    const seen = statSync(hostPath)
+    try {
+      const target = await stage({ hostPath, device: seen.dev, inode: seen.ino, ownerUid: seen.uid, ownerGid: seen.gid })
+      staged.push(target)
+      return target
+    } catch (error) {
+      throw cannotStage(hostPath, error)
+    }
+  }
+  const release = async (): Promise<void> => {
+    for (const target of staged.splice(0)) await launcher.unstage(target)
+  }
+  try {
+    const home = await put(spec.home.hostPath)
+    const searchProgram = await put(facts.searchProgram)
+    const targets = new Map<Mount, string>()
+    for (const mount of spec.mounts) targets.set(mount, await put(behind.get(mount) ?? mount.hostPath))
+    const pathOf = (mount: Mount): string => targets.get(mount) as string
+    return {
+      home: { path: home },
+      searchProgram: { path: searchProgram },
+      of: (mount) => ({ path: pathOf(mount) }),
+      pathOf,
+      further: put,
+      descriptors: [],
+      release,
+    }
+  } catch (error) {
+    await release()
+    throw error
+  }
+}
+
+const cannotStage = (hostPath: string, cause: unknown): GloveboxError =>
+  new GloveboxError('BOUNDARY_FAILED', 'Cannot make the sandbox: a mount cannot be handed to an unprivileged id', {
+    hint: 'As root, mounts must lie on a filesystem that supports id-mapped mounts (ext4, xfs, btrfs, overlayfs, tmpfs on a recent kernel). Else run Glovebox as the ordinary user who owns the directory.',
+    operatorDetail: `${hostPath}: ${cause instanceof Error ? cause.message : String(cause)}`,
+    cause,
+  })

@@ -1,0 +1,31 @@
+// Names the backends, and is the only file that does. Each is loaded when it is asked for and not before.
+import type { Backend, BackendName } from '../contract/backend.ts'
+import type { HostPath } from '../contract/mount.ts'
+import { GloveboxError } from '../errors/error.ts'
+import { suggest } from '../errors/suggest.ts'
+
+export interface BackendOptions {
+  /** Where a backend keeps its journals; out of every guest's reach. */
+  readonly stateDir: HostPath
+  /** The program that searches files, on the host. */
+  readonly searchProgram: HostPath
+}
+
+const loaders = {
+  bwrap: () => import('./bwrap/backend.ts'),
+  local: () => import('./local/backend.ts'),
+} as const satisfies Record<string, () => Promise<{ openBackend(options: BackendOptions): Promise<Backend> }>>
+
+export const backendNames = Object.keys(loaders) as readonly (keyof typeof loaders)[]
+
+const isKnown = (name: string): name is keyof typeof loaders => Object.hasOwn(loaders, name)
+
+export async function openBackend(name: BackendName, options: BackendOptions): Promise<Backend> {
+  if (!isKnown(name)) {
+    const near = suggest(name, backendNames)
+    throw new GloveboxError('UNKNOWN_BACKEND', `Cannot use backend '${name}': there is no such backend`, {
+      hint: near === undefined ? `Backends: ${backendNames.join(', ')}.` : `Did you mean '${near}'?`,
+    })
+  }
+  return (await loaders[name]()).openBackend(options)
+}

@@ -1,0 +1,64 @@
+// The command line. It turns arguments into calls of the runtime, prints what comes back and chooses the exit code.
+// Promises: data on stdout, everything else on stderr; no stack without --debug; no prompt; no colour outside a terminal.
+// It decides nothing about safety and knows no backend.
+import { CommanderError } from 'commander'
+import { renderForOperator } from '../errors/render.ts'
+import { colourRefused } from '../runtime/terminal.ts'
+import { type CommandName, exitCodeForError, exitCodeForUsage } from './exit.ts'
+import { errorLines, type Face, jsonLine } from './output.ts'
+import { buildProgram, type Chosen } from './program.ts'
+import { openSink } from './sink.ts'
+
+export async function main(argv: readonly string[]): Promise<number> {
+  const own = ownArguments(argv)
+  const command = commandOf(own)
+  const face = openFace()
+  // Until the arguments are understood, these are the best guess of how to report that they are not.
+  let flags: Chosen['flags'] = { json: own.includes('--json'), debug: own.includes('--debug') }
+  try {
+    const chosen = await understand(argv, face)
+    if (typeof chosen === 'number') return chosen
+    flags = { ...chosen.flags, debug: chosen.flags.debug === true || own[0] === '--debug' }
+    return await chosen.run({ face, directory: process.cwd() })
+  } catch (error) {
+    if (flags.json === true) await face.out.write(jsonLine({ error: renderForOperator(error) }))
+    await face.err.write(errorLines(error, { debug: flags.debug === true }))
+    return exitCodeForError(error, command)
+  }
+}
+
+/** The chosen command, or an exit code where the arguments themselves were the answer: help, version, misuse. */
+async function understand(argv: readonly string[], face: Face): Promise<Chosen | number> {
+  const printed: Promise<void>[] = []
+  let chosen: Chosen | undefined
+  const program = buildProgram({
+    directory: process.cwd(),
+    print: { out: (text) => printed.push(face.out.write(text)), err: (text) => printed.push(face.err.write(text)) },
+    choose: (one) => (chosen = one),
+  })
+  try {
+    program.parse([...argv], { from: 'user' })
+  } catch (error) {
+    await Promise.all(printed)
+    if (!(error instanceof CommanderError)) throw error
+    return error.exitCode === 0 ? 0 : exitCodeForUsage(commandOf(ownArguments(argv)))
+  }
+  await Promise.all(printed)
+  return chosen ?? exitCodeForUsage(undefined)
+}
+
+/** Up to `--`: what stands behind it belongs to the guest's command. */
+function ownArguments(argv: readonly string[]): readonly string[] {
+  const end = argv.indexOf('--')
+  return end < 0 ? argv : argv.slice(0, end)
+}
+
+function commandOf(own: readonly string[]): CommandName | undefined {
+  const first = own.find((word) => !word.startsWith('-'))
+  return first === 'exec' || first === 'explain' || first === 'doctor' ? first : undefined
+}
+
+function openFace(): Face {
+  const out = openSink(1)
+  return { out, err: openSink(2), colour: out.isTerminal && !colourRefused() }
+}

@@ -1,0 +1,119 @@
+// The commands and their help. What a command does is loaded when it is called, so that each pays for itself only.
+import { Command } from 'commander'
+import { addSandboxFlags, type SandboxFlags } from './flags.ts'
+import type { Face } from './output.ts'
+import { packageVersion } from './version.ts'
+
+export interface Doing {
+  readonly face: Face
+  readonly directory: string
+}
+
+/** What to do once the arguments are understood. */
+export interface Chosen {
+  readonly flags: { readonly json?: boolean; readonly debug?: boolean }
+  /** Returns the exit code. */
+  run(doing: Doing): Promise<number>
+}
+
+export interface ProgramOptions {
+  readonly directory: string
+  readonly print: { readonly out: (text: string) => void; readonly err: (text: string) => void }
+  readonly choose: (chosen: Chosen) => void
+}
+
+const examples = {
+  glovebox: [
+    'glovebox doctor',
+    'glovebox exec -- ls -la',
+    "glovebox exec --timeout 5m --memory 2g -- sh -c 'npm ci && npm test'",
+  ],
+  exec: [
+    'glovebox exec -- python3 script.py',
+    "glovebox exec --net full --timeout 2m -- sh -c 'curl -sI https://example.org | head -1'",
+    'glovebox exec --mount /workspace=. --mount /data=./data:ro --cwd /data -- ls',
+    'git diff | glovebox exec --json -- wc -l',
+  ],
+  explain: ['glovebox explain', 'glovebox explain --memory 2g --net full', 'glovebox explain --json | jq .argv'],
+  doctor: ['glovebox doctor', 'glovebox doctor --json'],
+} as const
+
+export function buildProgram(options: ProgramOptions): Command {
+  const program = new Command('glovebox')
+    .description("Runs an agent's commands behind a boundary that its operator can prove.")
+    .enablePositionalOptions()
+    .exitOverride()
+    .showSuggestionAfterError(true)
+    .configureOutput({
+      writeOut: options.print.out,
+      writeErr: options.print.err,
+      outputError: (text, write) => write(operatorWords(text)),
+      getOutHasColors: () => false,
+      getErrHasColors: () => false,
+    })
+    .addHelpText('before', showExamples(examples.glovebox))
+    .helpCommand('help [command]', 'show the help of a command')
+    .helpOption('-h, --help', 'show this help')
+    .option('--debug', 'show stack traces')
+    .version(packageVersion(), '-V, --version', 'print the version')
+  addExec(program, options)
+  addExplain(program, options)
+  addDoctor(program, options)
+  return program
+}
+
+function addExec(program: Command, options: ProgramOptions): void {
+  const command = program
+    .command('exec')
+    .summary('run a command in a new sandbox')
+    .description(
+      `Runs a command in a new sandbox. The current directory is /workspace, writable, unless mounts are given.
+
+Exit code: the command's own; 124 timeout, 125 glovebox failed, 126 not executable, 127 not found, 128+n signal n, 130 Ctrl-C.`,
+    )
+    .addHelpText('before', showExamples(examples.exec))
+    .argument('[command...]', 'the command and its arguments; no shell reads them')
+    .passThroughOptions()
+  addSandboxFlags(command, options.directory).action((argv: readonly string[], flags: SandboxFlags) => {
+    options.choose({ flags, run: async (doing) => (await import('./commands/exec.ts')).exec(argv, flags, doing) })
+  })
+}
+
+function addExplain(program: Command, options: ProgramOptions): void {
+  const command = program
+    .command('explain')
+    .summary('show what would be enforced, by what, and why')
+    .description('Shows the effective policy, the layer behind each value, and the plan that `exec` would carry out.')
+    .addHelpText('before', showExamples(examples.explain))
+    .argument('[command...]', 'shown in its place in the plan; not run')
+    .passThroughOptions()
+  addSandboxFlags(command, options.directory).action((argv: readonly string[], flags: SandboxFlags) => {
+    options.choose({ flags, run: async (doing) => (await import('./commands/explain.ts')).explain(argv, flags, doing) })
+  })
+}
+
+function addDoctor(program: Command, options: ProgramOptions): void {
+  program
+    .command('doctor')
+    .summary('try every backend here and say what holds')
+    .description(
+      'Tries every backend of this host with real commands and says what is isolated, what is not, and the fix.',
+    )
+    .addHelpText('before', showExamples(examples.doctor))
+    .option('--json', 'print one JSON object')
+    .option('--debug', 'show stack traces')
+    .action((flags: { readonly json?: boolean; readonly debug?: boolean }) => {
+      options.choose({ flags, run: async (doing) => (await import('./commands/doctor.ts')).doctor(flags, doing) })
+    })
+}
+
+const showExamples = (lines: readonly string[]): string =>
+  `Examples:\n${lines.map((line) => `  $ ${line}`).join('\n')}\n`
+
+/** Commander's complaint in the form of all our errors: what, then what to do. */
+export function operatorWords(text: string): string {
+  const [what = '', ...rest] = text.trim().split('\n')
+  const suggestion = rest.map((line) => line.replace(/^\((.*)\)$/, '$1')).join(' ')
+  const hint = suggestion === '' ? 'Run it with --help to see examples and flags.' : suggestion
+  return `glovebox: ${what.replace(/^error: /, '')}\nhint: ${hint}\n`
+}

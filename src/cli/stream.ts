@@ -1,0 +1,21 @@
+// Output as it comes, up to the limit that policy sets; what follows is drained and dropped.
+import type { Sink } from './sink.ts'
+
+export interface StreamOptions {
+  readonly maxBytes: number
+  /** Called when the reader has gone away. */
+  readonly onGone?: () => void
+}
+
+/** The promise of each chunk is the back-pressure: the command is held until its reader has taken the bytes. */
+export function boundedStream(sink: Sink, options: StreamOptions): (chunk: Uint8Array) => Promise<void> | void {
+  let left = options.maxBytes
+  return (chunk) => {
+    if (left === 0 || !sink.open) return undefined
+    const shown = chunk.length > left ? chunk.subarray(0, left) : chunk
+    left -= shown.length
+    return sink.write(shown).then(() => {
+      if (!sink.open) options.onGone?.()
+    })
+  }
+}

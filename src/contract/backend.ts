@@ -1,0 +1,116 @@
+// Backend and Boundary: the whole of what a mechanism must offer. Everything above is written once
+// against these and serves every backend. Each sentence marked "Law" has a conformance test in the same words.
+import type { Readable, Writable } from 'node:stream'
+import type { Capabilities, Enforced, NotEnforced } from './capability.ts'
+import type { FileAccess } from './files.ts'
+import type { SandboxId } from './ids.ts'
+import type { GuestPath, HostPath, Mount } from './mount.ts'
+import type { EffectivePolicy, PolicyField } from './policy.ts'
+
+export type BackendName = 'bwrap' | 'seatbelt' | 'docker' | 'kubernetes' | 'local' | (string & {})
+
+export interface Probe {
+  readonly available: boolean
+  readonly version?: string
+  /** Why not, if not available; else what the operator should know. */
+  readonly reason?: string
+  /** The exact command or setting that mends it. */
+  readonly fix?: string
+  /** Remarks about an available backend: an old version, a limit that cannot be set here. */
+  readonly notes?: readonly string[]
+}
+
+/** HOME, TMPDIR and cache belong to the agent and outlive a command. */
+export interface AgentHome {
+  readonly guestPath: GuestPath
+  readonly hostPath: HostPath
+}
+
+/** All that a backend may know about the sandbox that it is to make. */
+export interface SandboxSpec {
+  readonly mounts: readonly Mount[]
+  readonly home: AgentHome
+  readonly cwd: GuestPath
+  readonly policy: EffectivePolicy
+  readonly demanded: ReadonlySet<PolicyField>
+  /** The guest's whole environment; per-exec values are laid over it. */
+  readonly env: Readonly<Record<string, string>>
+}
+
+/** What a backend would do, as data. Printable: `explain` shows it, golden files hold it. */
+export interface Plan {
+  readonly backend: BackendName
+  readonly spec: SandboxSpec
+  /** The command line (or its equivalent) with the guest's command left open as `…`. */
+  readonly argv: readonly string[]
+  /** Mounts in the order in which they are laid, in words. */
+  readonly mounts: readonly string[]
+  /** Rules of the system-call filter (or its equivalent), in words. */
+  readonly filter: readonly string[]
+  readonly enforced: readonly Enforced[]
+  readonly notEnforced: readonly NotEnforced[]
+}
+
+export interface Backend {
+  readonly name: BackendName
+  /** What it can enforce on this host, as data. */
+  readonly capabilities: Capabilities
+  probe(): Promise<Probe>
+  /** Law: compile is pure; the same spec gives the same plan. */
+  compile(spec: SandboxSpec): Plan
+  create(id: SandboxId, plan: Plan): Promise<Boundary>
+  /** Law: discover finds a boundary that this process made, and nothing else is invented. */
+  discover(id: SandboxId): Promise<Boundary | undefined>
+  list(): Promise<readonly BoundaryInfo[]>
+  /** Law: destroy is idempotent, and ends everything that runs inside. */
+  destroy(id: SandboxId): Promise<void>
+}
+
+export interface BoundaryInfo {
+  readonly id: SandboxId
+  readonly backend: BackendName
+}
+
+/** All that the rest of the system needs of a live boundary. */
+export interface Boundary {
+  readonly id: SandboxId
+  spawn(request: SpawnRequest): Promise<Process>
+  /** Law: file access reaches exactly the mounts, by descriptor, and never leaves them. */
+  readonly files: FileAccess
+  /** The path, inside, of the program that searches files. */
+  readonly searchProgram: string
+  /** The path, inside, of the shell that runs a command given as text. */
+  readonly shell: string
+}
+
+export interface SpawnRequest {
+  /** Law: argv is passed as it is; no shell sees it unless it names one. */
+  readonly argv: readonly [string, ...string[]]
+  readonly cwd: GuestPath
+  /** Laid over the sandbox's environment. Reaches the guest's process only, never a helper's. */
+  readonly env: Readonly<Record<string, string>>
+  readonly stdin: 'none' | 'pipe'
+}
+
+export interface ProcessExit {
+  /** As the mechanism told it. Exactly one of the four is set. */
+  readonly code?: number
+  readonly signal?: string
+  /** Nobody can know how the command ended. */
+  readonly lost?: string
+  /** The boundary failed before the command began: nothing of it has run. Written for the operator. */
+  readonly setupFailed?: string
+  /** The kernel ended something inside for want of memory while this command ran. */
+  readonly oomKilled?: boolean
+}
+
+export interface Process {
+  /** Null when the request said `none`. */
+  readonly stdin: Writable | null
+  readonly stdout: Readable
+  readonly stderr: Readable
+  /** Law: exit settles when the command has ended and nothing that it started is alive. Never rejects. */
+  readonly exit: Promise<ProcessExit>
+  /** Law: kill ends the whole tree, and may be called at any time and twice. */
+  kill(): void
+}

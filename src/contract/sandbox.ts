@@ -1,0 +1,91 @@
+// The sandbox as its users hold it.
+import type { BackendName } from './backend.ts'
+import type { Enforced, NotEnforced } from './capability.ts'
+import type { ExecResult, RunOptions } from './exec.ts'
+import type { FileStat, ListResult } from './files.ts'
+import type { SandboxId } from './ids.ts'
+import type { MountMode } from './mount.ts'
+import type { ExplainedField } from './policy.ts'
+
+/** Tells the truth about a sandbox, in the guest's words: no host path appears. */
+export interface Description {
+  readonly id: SandboxId
+  readonly backend: BackendName
+  readonly sandboxed: boolean
+  readonly cwd: string
+  readonly networkMode: string
+  readonly homeDir: string
+  readonly tmpDir: string
+  readonly cacheDir: string
+  readonly mounts: readonly { readonly guestPath: string; readonly mode: MountMode }[]
+  readonly policy: readonly ExplainedField[]
+  readonly enforced: readonly Enforced[]
+  readonly notEnforced: readonly NotEnforced[]
+  /** Names only. */
+  readonly environment: readonly string[]
+}
+
+export interface GrepMatch {
+  readonly path: string
+  readonly line: number
+  readonly text: string
+}
+
+export interface GrepResult {
+  readonly matches: readonly GrepMatch[]
+  readonly truncated: boolean
+  readonly skippedLargeFiles: number
+  readonly skippedBinaryFiles: number
+}
+
+export interface GlobResult {
+  readonly paths: readonly string[]
+  readonly truncated: boolean
+}
+
+export interface GrepOptions {
+  readonly path?: string
+  readonly glob?: string
+  readonly literal?: boolean
+  readonly caseSensitive?: boolean
+  readonly maxResults?: number
+  readonly includeIgnored?: boolean
+  readonly signal?: AbortSignal
+}
+
+export interface GlobOptions {
+  readonly path?: string
+  readonly includeDirs?: boolean
+  readonly maxResults?: number
+  readonly includeIgnored?: boolean
+  readonly signal?: AbortSignal
+}
+
+export interface SandboxCommands {
+  /** A string is run by the shell; an array is run as it is. */
+  run(command: string | readonly [string, ...string[]], options?: RunOptions): Promise<ExecResult>
+}
+
+export interface SandboxFiles {
+  read(path: string, options?: { readonly startLine?: number; readonly endLine?: number }): Promise<string>
+  readBytes(path: string): Promise<Uint8Array>
+  write(path: string, content: string | Uint8Array, options?: { readonly append?: boolean; readonly expectedSha256?: string | null }): Promise<void>
+  list(path?: string): Promise<ListResult>
+  stat(path: string): Promise<FileStat>
+  exists(path: string): Promise<boolean>
+  mkdir(path: string): Promise<void>
+  remove(path: string, options?: { readonly recursive?: boolean }): Promise<void>
+  rename(from: string, to: string): Promise<void>
+  glob(pattern: string, options?: GlobOptions): Promise<GlobResult>
+  grep(pattern: string, options?: GrepOptions): Promise<GrepResult>
+}
+
+export interface Sandbox extends AsyncDisposable {
+  readonly id: SandboxId
+  readonly commands: SandboxCommands
+  readonly files: SandboxFiles
+  describe(): Description
+  execute(name: string, input: unknown, options?: { readonly signal?: AbortSignal }): Promise<unknown>
+  /** Law: kill ends everything inside and is idempotent; afterwards every call is refused with SANDBOX_GONE. */
+  kill(): Promise<void>
+}

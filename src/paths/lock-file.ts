@@ -1,0 +1,112 @@
+// One lock as a file. It comes into being by link(2) of a complete file, so it is never seen half written.
+// A dead holder's lock is taken over under a second lock named after that very holder: whoever has it is
+// alone with the stale file, and looks again before replacing it.
+import { createHash, randomBytes } from 'node:crypto'
+import { linkSync, readFileSync, readdirSync, renameSync, unlinkSync, writeFileSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { HostPath } from '../contract/mount.ts'
+import { formatHolder, isDead, parseHolder, thisHolder, type Holder } from './holder.ts'
+import { isErrno } from './refusal.ts'
+
+const cardPrefix = 'holder-'
+
+export interface LockFiles {
+  /** True: the lock is ours until `release`. */
+  tryAcquire(name: string): boolean
+  release(name: string): void
+  close(): void
+}
+
+export function openLockFiles(directory: HostPath): LockFiles {
+  const holder = thisHolder()
+  // Written once; every lock of this holder is another name of this file.
+  const card = join(directory, `${cardPrefix}${holder.nonce}`)
+  let cardWritten = false
+
+  const tryAcquire = (name: string): boolean => {
+    const file = join(directory, name)
+    if (linked(file)) return true
+    const seen = holderOf(file)
+    return seen !== undefined && isDead(seen) && takeOver(name, file, seen)
+  }
+
+  const linked = (file: string): boolean => {
+    if (!cardWritten) writeCard()
+    try {
+      return linkedTo(card, file)
+    } catch (error) {
+      if (!isErrno(error, 'ENOENT')) throw error
+      // The directory was swept away under us, and the card with it.
+      writeCard()
+      return linkedTo(card, file)
+    }
+  }
+
+  const writeCard = (): void => {
+    mkdirSync(directory, { recursive: true, mode: 0o700 })
+    sweepCards(directory)
+    writeFileSync(card, formatHolder(holder), { mode: 0o600 })
+    cardWritten = true
+  }
+
+  const takeOver = (name: string, file: string, stale: Holder): boolean => {
+    const right = createHash('sha256').update(`${name}\n${stale.nonce}`).digest('hex') + '.lock'
+    if (!tryAcquire(right)) return false
+    try {
+      if (holderOf(file)?.nonce !== stale.nonce) return false
+      const fresh = join(directory, `${cardPrefix}${holder.nonce}-${randomBytes(6).toString('hex')}`)
+      linkSync(card, fresh)
+      renameSync(fresh, file)
+      return true
+    } finally {
+      unlinkIfThere(join(directory, right))
+    }
+  }
+
+  return {
+    tryAcquire,
+    release: (name) => unlinkIfThere(join(directory, name)),
+    close: () => {
+      if (cardWritten) unlinkIfThere(card)
+      cardWritten = false
+    },
+  }
+}
+
+function linkedTo(card: string, file: string): boolean {
+  try {
+    linkSync(card, file)
+    return true
+  } catch (error) {
+    if (isErrno(error, 'EEXIST')) return false
+    throw error
+  }
+}
+
+/** Undefined if there is none any more. A lock that cannot be read was cut short by a power cut: its holder is dead. */
+function holderOf(file: string): Holder | undefined {
+  try {
+    const text = readFileSync(file, 'utf8')
+    return parseHolder(text) ?? { nonce: `torn:${text}`, pid: 1, startTime: '', bootId: '', pidNamespace: '' }
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return undefined
+    throw error
+  }
+}
+
+function sweepCards(directory: string): void {
+  for (const name of readdirSync(directory)) {
+    if (!name.startsWith(cardPrefix)) continue
+    const holder = holderOf(join(directory, name))
+    // A torn card may be one that is just being written; it is swept when it is whole or never.
+    if (holder !== undefined && holder.bootId !== '' && isDead(holder)) unlinkIfThere(join(directory, name))
+  }
+}
+
+function unlinkIfThere(file: string): void {
+  try {
+    unlinkSync(file)
+  } catch (error) {
+    if (!isErrno(error, 'ENOENT')) throw error
+  }
+}

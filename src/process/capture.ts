@@ -1,0 +1,25 @@
+// Keeps the head of a stream up to a limit and drains the rest: a command is never killed or blocked for
+// saying too much. Chunks are joined once, at the end, so splits inside a character do no harm.
+
+export interface Capture {
+  add(chunk: Uint8Array): void
+  result(): { readonly bytes: Uint8Array; readonly totalBytes: number; readonly truncated: boolean }
+}
+
+export function createCapture(limitBytes: number): Capture {
+  const kept: Uint8Array[] = []
+  let keptBytes = 0
+  let totalBytes = 0
+  return {
+    add(chunk) {
+      totalBytes += chunk.length
+      const room = limitBytes - keptBytes
+      if (room <= 0) return
+      // A slice would keep the whole chunk's memory alive; the last, cut piece is copied.
+      const piece = chunk.length <= room ? chunk : new Uint8Array(chunk.subarray(0, room))
+      kept.push(piece)
+      keptBytes += piece.length
+    },
+    result: () => ({ bytes: Buffer.concat(kept), totalBytes, truncated: totalBytes > keptBytes }),
+  }
+}

@@ -1,0 +1,114 @@
+// Follows one process of a sandbox to its end: feeds its input, bounds its output, watches deadline and
+// cancellation, and tells how it ended. It works on the contract's Process, so it serves every backend.
+import type { Readable, Writable } from 'node:stream'
+import type { Process, ProcessExit } from '../contract/backend.ts'
+import type { Ended, RunOptions } from '../contract/exec.ts'
+import { createCapture, type Capture } from './capture.ts'
+import { readDeadline } from './deadline.ts'
+
+export interface CollectOptions extends Pick<RunOptions, 'stdin' | 'onStdout' | 'onStderr' | 'signal'> {
+  readonly timeoutMs: number
+  readonly maxStdoutBytes: number
+  readonly maxStderrBytes: number
+}
+
+export interface Collected {
+  readonly ended: Ended
+  /** Set when the boundary failed before the command began. */
+  readonly setupFailed?: string
+  readonly stdout: ReturnType<Capture['result']>
+  readonly stderr: ReturnType<Capture['result']>
+  readonly durationMs: number
+}
+
+export async function collect(child: Process, options: CollectOptions): Promise<Collected> {
+  const startedAt = performance.now()
+  const elapsed = (): number => Math.round(performance.now() - startedAt)
+  const deadline = readDeadline(options.timeoutMs, options.signal, () => child.kill())
+  const stdout = createCapture(options.maxStdoutBytes)
+  const stderr = createCapture(options.maxStderrBytes)
+  let consumerFault: unknown
+  const onFault = (fault: unknown): void => {
+    consumerFault ??= { fault }
+    child.kill()
+  }
+  try {
+    const drained = Promise.all([
+      drain(child.stdout, stdout, options.onStdout, onFault),
+      drain(child.stderr, stderr, options.onStderr, onFault),
+    ])
+    void feed(child.stdin, options.stdin, onFault)
+    const exit = await child.exit
+    await drained
+    if (consumerFault !== undefined) throw (consumerFault as { fault: unknown }).fault
+    return {
+      ended: howItEnded(exit, deadline.fired(), elapsed()),
+      ...(exit.setupFailed === undefined || deadline.fired() !== undefined ? {} : { setupFailed: exit.setupFailed }),
+      stdout: stdout.result(),
+      stderr: stderr.result(),
+      durationMs: elapsed(),
+    }
+  } finally {
+    deadline.clear()
+  }
+}
+
+function howItEnded(exit: ProcessExit, fired: 'timeout' | 'cancel' | undefined, afterMs: number): Ended {
+  if (fired !== undefined && exit.code === undefined) return { by: fired, afterMs }
+  if (exit.oomKilled === true && (exit.signal === 'SIGKILL' || exit.code === 137)) return { by: 'oom' }
+  if (exit.signal !== undefined) return { by: 'signal', signal: exit.signal }
+  if (exit.code !== undefined) return { by: 'exit', code: exit.code }
+  return { by: 'lost', reason: exit.lost ?? exit.setupFailed ?? 'the mechanism did not say' }
+}
+
+async function drain(
+  stream: Readable,
+  capture: Capture,
+  consumer: ((chunk: Uint8Array) => void | Promise<void>) | undefined,
+  onFault: (fault: unknown) => void,
+): Promise<void> {
+  let listening = consumer
+  try {
+    for await (const chunk of stream as AsyncIterable<Uint8Array>) {
+      capture.add(chunk)
+      if (listening === undefined) continue
+      try {
+        await listening(chunk)
+      } catch (fault) {
+        // The stream is still drained, so that the process can die and its pipes close.
+        listening = undefined
+        onFault(fault)
+      }
+    }
+  } catch {
+    // A pipe that breaks while its process is killed is no fault of its own: what arrived has been kept.
+  }
+}
+
+/** A command may end without reading its input; a broken pipe is then the normal end of feeding. */
+async function feed(stdin: Writable | null, source: RunOptions['stdin'], onFault: (fault: unknown) => void): Promise<void> {
+  if (stdin === null) return
+  stdin.on('error', () => {})
+  if (source === undefined || typeof source === 'string' || source instanceof Uint8Array) {
+    stdin.end(source ?? '')
+    return
+  }
+  const iterator = source[Symbol.asyncIterator]()
+  const closed = new Promise<undefined>((resolve) => stdin.once('close', () => resolve(undefined)))
+  try {
+    for (;;) {
+      const next = await Promise.race([iterator.next(), closed])
+      if (next === undefined || stdin.destroyed) break
+      if (next.done === true) break
+      if (!stdin.write(next.value)) await Promise.race([drainOf(stdin), closed])
+    }
+    stdin.end()
+  } catch (fault) {
+    stdin.destroy()
+    onFault(fault)
+  } finally {
+    void iterator.return?.()?.catch(() => {})
+  }
+}
+
+const drainOf = (stream: Writable): Promise<void> => new Promise((resolve) => stream.once('drain', () => resolve()))

@@ -1,0 +1,26 @@
+// Real pipes for a child's standard streams. Node gives a child sockets, and a socket cannot be opened again by name, so
+// `echo >/dev/stdout` or `tee /dev/stderr` would fail in the child. Node has no call that makes a pipe; koffi has.
+import { createRequire } from 'node:module'
+import { Socket } from 'node:net'
+
+/** Read end, write end; both close-on-exec. */
+export type MakePipe = () => readonly [number, number]
+
+/** Undefined where koffi is not installed: children then get sockets, which is a matter of comfort only. */
+export function loadPipes(): MakePipe | undefined {
+  let koffi: typeof import('koffi')
+  try {
+    koffi = createRequire(import.meta.url)('koffi') as typeof import('koffi')
+  } catch {
+    return undefined
+  }
+  const pipe2 = koffi.load(null).func('int pipe2(_Out_ int *ends, int flags)')
+  return () => {
+    const ends: number[] = [0, 0]
+    if (pipe2(ends, 0o2000000) !== 0) throw new Error(`pipe2 failed with errno ${koffi.errno()}`)
+    return [ends[0] as number, ends[1] as number]
+  }
+}
+
+export const readEnd = (descriptor: number): Socket => new Socket({ fd: descriptor, readable: true, writable: false })
+export const writeEnd = (descriptor: number): Socket => new Socket({ fd: descriptor, readable: false, writable: true })

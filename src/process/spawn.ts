@@ -1,0 +1,127 @@
+// The only door to child_process. It starts a child with exactly the descriptors that are named,
+// and with an environment that is given whole: nothing of our own environment reaches a child unasked.
+// It knows nothing of sandboxes, policy or paths.
+import { closeSync, openSync } from 'node:fs'
+import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process'
+import type { Readable, Writable } from 'node:stream'
+import { createDescriptorWatch } from './descriptors.ts'
+import { loadPipes } from './pipes.ts'
+import { joinStreams, wire, type Wiring } from './wiring.ts'
+
+export type ExtraDescriptor = number | 'fromChild' | 'toChild'
+
+export interface ChildRequest {
+  readonly file: string
+  readonly args: readonly string[]
+  readonly cwd: string
+  readonly env: Readonly<Record<string, string>>
+  readonly stdin: 'none' | 'pipe'
+  /** A session and process group of its own. */
+  readonly detached: boolean
+  readonly uid?: number
+  readonly gid?: number
+  /** Descriptors 3 and up: a number is passed on; the others are new pipes whose other end is in `pipes`. */
+  readonly extraDescriptors?: readonly ExtraDescriptor[]
+}
+
+export interface ChildEnd {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+  /** The child could not be started. */
+  readonly error?: Error
+}
+
+export interface SpawnedChild {
+  readonly pid: number | undefined
+  readonly stdin: Writable | null
+  readonly stdout: Readable
+  readonly stderr: Readable
+  /** Our ends of the pipes among extraDescriptors, in their order. */
+  readonly pipes: readonly (Readable | Writable)[]
+  /** Settles when the child has exited, whether or not someone still holds its output open. */
+  readonly ended: Promise<ChildEnd>
+  kill(signal: NodeJS.Signals): void
+}
+
+/** How a child is started when the caller has made every descriptor itself. */
+export interface RawRequest {
+  readonly file: string
+  readonly args: readonly string[]
+  readonly cwd: string
+  readonly env: Readonly<Record<string, string>>
+  readonly detached: boolean
+  readonly uid?: number
+  readonly gid?: number
+  /** By index: what the child has at that descriptor. */
+  readonly stdio: readonly (number | 'pipe')[]
+}
+
+export interface Spawner {
+  spawnChild(request: ChildRequest): SpawnedChild
+  startRaw(request: RawRequest): ChildProcess
+  close(): void
+}
+
+export function openSpawner(): Spawner {
+  const makePipe = loadPipes()
+  const nullDescriptor = openSync('/dev/null', 'r+')
+  const inherited = createDescriptorWatch()
+
+  // SECURITY: a descriptor that our own parent left open without close-on-exec would reach the guest, and one of a
+  // directory is a way out. Each is covered by /dev/null.
+  // test/attacks/descriptors: "a descriptor inherited by the host process does not reach the guest"
+  const coverInherited = (wanted: readonly (number | 'pipe')[]): StdioOptions => {
+    const stdio: (number | 'pipe' | 'ignore')[] = [...wanted]
+    for (const descriptor of inherited()) {
+      if (descriptor < wanted.length) continue
+      while (stdio.length < descriptor) stdio.push('ignore')
+      stdio[descriptor] = nullDescriptor
+    }
+    return stdio
+  }
+
+  const startRaw = (request: RawRequest): ChildProcess =>
+    spawn(request.file, [...request.args], {
+      cwd: request.cwd,
+      env: { ...request.env },
+      detached: request.detached,
+      stdio: coverInherited(request.stdio),
+      ...(request.uid === undefined ? {} : { uid: request.uid }),
+      ...(request.gid === undefined ? {} : { gid: request.gid }),
+    })
+
+  // Arguments that are too long for the kernel throw here and now.
+  const startOrUndo = (request: RawRequest, wiring: Wiring): ChildProcess => {
+    try {
+      return startRaw(request)
+    } catch (error) {
+      for (const stream of wiring.ours()) stream?.destroy()
+      throw error
+    }
+  }
+
+  return {
+    startRaw,
+    spawnChild(request) {
+      const { stdin, extraDescriptors = [], ...rest } = request
+      const wiring = wire([stdin === 'pipe' ? 'toChild' : nullDescriptor, 'fromChild', 'fromChild', ...extraDescriptors], makePipe)
+      try {
+        const child = startOrUndo({ ...rest, stdio: wiring.stdio }, wiring)
+        return { ...joinStreams(wiring.ours(child)), pid: child.pid, ended: childEnd(child), kill: (signal) => void child.kill(signal) }
+      } finally {
+        wiring.closeChildEnds()
+      }
+    },
+    close: () => closeSync(nullDescriptor),
+  }
+}
+
+/** Settles on exit, not on close: an escaped process may hold the output open for ever. Never rejects. */
+export function childEnd(child: ChildProcess): Promise<ChildEnd> {
+  return new Promise((resolve) => {
+    child.once('error', (error) => {
+      if (child.pid === undefined) resolve({ code: null, signal: null, error })
+    })
+    child.once('exit', (code, signal) => resolve({ code, signal }))
+  })
+}

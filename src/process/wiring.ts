@@ -1,0 +1,57 @@
+// Which descriptor of a child is joined to which stream of ours. Kept apart from the starting itself, because a child may
+// be started by another thread, which then gets plain descriptor numbers.
+import type { ChildProcess } from 'node:child_process'
+import { closeSync } from 'node:fs'
+import type { Readable, Writable } from 'node:stream'
+import { readEnd, writeEnd, type MakePipe } from './pipes.ts'
+import type { ExtraDescriptor } from './spawn.ts'
+
+type Stream = Readable | Writable
+
+export interface Wiring {
+  /** By index: a descriptor for the child, or `pipe` where Node is to make one. */
+  readonly stdio: readonly (number | 'pipe')[]
+  /** The descriptors among them that only the child is to keep. */
+  readonly childEnds: readonly number[]
+  closeChildEnds(): void
+  /** Our streams by index; a descriptor that was passed on has none. `child` is asked for those that Node made. */
+  ours(child?: ChildProcess): readonly (Stream | undefined)[]
+}
+
+export function wire(wanted: readonly ExtraDescriptor[], makePipe: MakePipe | undefined): Wiring {
+  const childEnds: number[] = []
+  const streams: (Stream | undefined)[] = []
+  const stdio = wanted.map((entry): number | 'pipe' => {
+    streams.push(undefined)
+    if (typeof entry === 'number') return entry
+    if (makePipe === undefined) return 'pipe'
+    const [reading, writing] = makePipe()
+    const [child, our] = entry === 'toChild' ? [reading, writeEnd(writing)] : [writing, readEnd(reading)]
+    childEnds.push(child)
+    streams[streams.length - 1] = our
+    return child
+  })
+  return {
+    stdio,
+    childEnds,
+    closeChildEnds: () => childEnds.forEach((descriptor) => closeSync(descriptor)),
+    ours: (child) => stdio.map((entry, index) => (entry === 'pipe' ? (child?.stdio[index] as Stream | undefined) : streams[index])),
+  }
+}
+
+export interface JoinedStreams {
+  readonly stdin: Writable | null
+  readonly stdout: Readable
+  readonly stderr: Readable
+  readonly pipes: readonly Stream[]
+}
+
+export function joinStreams(streams: readonly (Stream | undefined)[]): JoinedStreams {
+  const [stdin, stdout, stderr, ...extra] = streams
+  return {
+    stdin: (stdin as Writable | undefined) ?? null,
+    stdout: stdout as Readable,
+    stderr: stderr as Readable,
+    pipes: extra.filter((stream) => stream !== undefined),
+  }
+}

@@ -1,0 +1,117 @@
+// The one composition root: joins settings, policy, paths and a backend into a sandbox. Everything below is handed what it
+// needs from here; nothing below reads configuration or the environment by itself.
+import { mkdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { backendNames, openBackend } from '../backends/registry.ts'
+import type { Backend, BackendName, Plan, SandboxSpec } from '../contract/backend.ts'
+import { newSandboxId, type SandboxId } from '../contract/ids.ts'
+import type { GuestPath, HostPath, Mount } from '../contract/mount.ts'
+import type { PolicyLayer, ResolvedPolicy } from '../contract/policy.ts'
+import type { Sandbox } from '../contract/sandbox.ts'
+import { GloveboxError } from '../errors/error.ts'
+import { parseGuestPath } from '../paths/guest.ts'
+import { checkEnvironment, guestEnvironment } from '../policy/environment.ts'
+import { resolvePolicy } from '../policy/resolve.ts'
+import { prepareHome } from './home.ts'
+import type { MountRequest } from './mount-text.ts'
+import { resolveMounts } from './mounts.ts'
+import { liveSandbox } from './sandbox.ts'
+import { findSearchProgram } from './search-program.ts'
+import { stateHome } from './state.ts'
+
+export interface CreateOptions {
+  /** A name, or a backend that the caller opened itself. Default: the platform's own, never `local`. */
+  readonly backend?: BackendName | Backend
+  /** Default: one empty workspace that ends with the sandbox. */
+  readonly mounts?: readonly MountRequest[]
+  readonly layers: readonly PolicyLayer[]
+  readonly env?: Readonly<Record<string, string>>
+  /** Guest path in which commands begin. Default: /workspace, or the first mount. */
+  readonly cwd?: string
+}
+
+export interface Planned {
+  readonly id: SandboxId
+  readonly backend: Backend
+  readonly plan: Plan
+  readonly resolved: ResolvedPolicy
+  /** Removed when the sandbox ends. */
+  readonly scratch: HostPath
+}
+
+// SECURITY: a directory of the host that is not visible inside would tell the agent how the host is laid out.
+const guestSystemPrefixes = ['/usr', '/bin', '/sbin']
+
+export async function createSandbox(options: CreateOptions): Promise<Sandbox> {
+  const planned = await planSandbox(options)
+  try {
+    const boundary = await planned.backend.create(planned.id, planned.plan)
+    return liveSandbox({ ...planned, boundary, onEnd: () => discardScratch(planned) })
+  } catch (error) {
+    discardScratch(planned)
+    throw error
+  }
+}
+
+/** Everything up to, but not including, the making: what `explain` shows. */
+export async function planSandbox(options: CreateOptions): Promise<Planned> {
+  checkEnvironment(options.env ?? {})
+  const resolved = resolvePolicy(options.layers)
+  const stateDir = stateHome()
+  const backend = await chooseBackend(options.backend, stateDir)
+  const id = newSandboxId()
+  const scratch = join(stateDir, 'sandboxes', id) as HostPath
+  mkdirSync(scratch, { recursive: true, mode: 0o755 })
+  try {
+    const mounts = options.mounts === undefined ? [emptyWorkspace(scratch)] : resolveMounts(options.mounts)
+    const home = await prepareHome(mounts, scratch, join(stateDir, 'locks') as HostPath)
+    const spec: SandboxSpec = {
+      mounts,
+      home,
+      cwd: chooseCwd(options.cwd, mounts),
+      policy: resolved.effective,
+      demanded: resolved.demanded,
+      env: guestEnvironment({
+        operatorEnv: process.env,
+        allow: resolved.effective.env,
+        home: home.guestPath,
+        path: guestSystemPrefixes,
+        extra: options.env ?? {},
+      }),
+    }
+    return { id, backend, plan: backend.compile(spec), resolved, scratch }
+  } catch (error) {
+    discardScratch({ scratch })
+    throw error
+  }
+}
+
+export function discardScratch(planned: Pick<Planned, 'scratch'>): void {
+  rmSync(planned.scratch, { recursive: true, force: true })
+}
+
+function emptyWorkspace(scratch: HostPath): Mount {
+  const hostPath = join(scratch, 'workspace') as HostPath
+  mkdirSync(hostPath)
+  return { guestPath: '/workspace' as GuestPath, hostPath, mode: 'rw' }
+}
+
+/** Never falls back: what is asked for is opened, or the reason is told. */
+async function chooseBackend(asked: BackendName | Backend | undefined, stateDir: HostPath): Promise<Backend> {
+  if (typeof asked === 'object') return asked
+  const name = asked ?? defaultBackend()
+  return openBackend(name, { stateDir, searchProgram: findSearchProgram() })
+}
+
+export function defaultBackend(platform: NodeJS.Platform = process.platform): BackendName {
+  if (platform === 'linux') return 'bwrap'
+  throw new GloveboxError('BACKEND_UNAVAILABLE', `Cannot choose a backend: none of ${backendNames.join(', ')} isolates on ${platform}`, {
+    hint: 'Run on Linux. The backend local runs here too, but isolates nothing; it must be asked for by name.',
+  })
+}
+
+function chooseCwd(asked: string | undefined, mounts: readonly Mount[]): GuestPath {
+  const workspace = '/workspace' as GuestPath
+  const start = mounts.some((mount) => mount.guestPath === workspace) ? workspace : (mounts[0]?.guestPath ?? ('/tmp' as GuestPath))
+  return asked === undefined ? start : parseGuestPath(asked, start)
+}

@@ -1,0 +1,127 @@
+// One exec from request to result: limits checked, process followed, output told as text, refusals told as values.
+import { constants } from 'node:os'
+import type { Boundary, Plan } from '../contract/backend.ts'
+import type { Ended, ExecResult, RunOptions } from '../contract/exec.ts'
+import { newExecId } from '../contract/ids.ts'
+import type { GuestPath } from '../contract/mount.ts'
+import type { ResolvedPolicy } from '../contract/policy.ts'
+import { GloveboxError } from '../errors/error.ts'
+import { isWithin, parseGuestPath } from '../paths/guest.ts'
+import { mountTable } from '../paths/table.ts'
+import { observeDenials } from '../policy/denials.ts'
+import { checkEnvironment } from '../policy/environment.ts'
+import { execLimits } from '../policy/request.ts'
+import { collect, type Collected } from '../process/collect.ts'
+
+export interface Execution {
+  readonly plan: Plan
+  readonly resolved: ResolvedPolicy
+  readonly boundary: Boundary
+}
+
+export type Executor = (argv: readonly [string, ...string[]], options: RunOptions) => Promise<ExecResult>
+
+export function createExecutor({ plan, resolved, boundary }: Execution): Executor {
+  const table = mountTable(plan.spec.mounts)
+
+  const checkCwd = async (asked: string | undefined): Promise<GuestPath> => {
+    const cwd = asked === undefined ? plan.spec.cwd : parseGuestPath(asked, plan.spec.cwd)
+    if (table.locate(cwd) !== undefined) {
+      const found = await boundary.files.stat(cwd)
+      // A link is left to the guest's own view, which it cannot leave.
+      if (found.kind === 'directory' || found.kind === 'symlink') return cwd
+      throw new GloveboxError('NOT_A_DIRECTORY', `Cannot run in ${cwd}: it is not a directory`)
+    }
+    if (['/tmp', plan.spec.home.guestPath].some((place) => isWithin(cwd, place as GuestPath))) return cwd
+    // SECURITY: a working directory never widens the boundary, nor is it silently replaced (CVE-2025-59532).
+    // test/attacks/persistence: "a working directory outside the mounts is refused"
+    throw new GloveboxError('OUTSIDE_MOUNTS', `Cannot run in ${cwd}: it lies outside every mount`, {
+      hint: `Choose a directory below ${plan.spec.mounts.map((mount) => mount.guestPath).join(', ') || '/tmp'}.`,
+    })
+  }
+
+  return async (argv, options) => {
+    checkArguments(argv)
+    checkEnvironment(options.env ?? {})
+    const limits = execLimits(resolved, options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs })
+    const cwd = await checkCwd(options.cwd)
+    options.signal?.throwIfAborted()
+    const child = await boundary.spawn({ argv, cwd, env: options.env ?? {}, stdin: options.stdin === undefined ? 'none' : 'pipe' })
+    const collected = await collect(child, { ...limits, ...options, timeoutMs: limits.timeoutMs })
+    if (collected.setupFailed !== undefined) throw boundaryFailed(plan.backend, collected.setupFailed, collected)
+    return toResult(collected, plan, cwd)
+  }
+}
+
+function checkArguments(argv: readonly string[]): void {
+  const [program] = argv
+  if (program === undefined || program === '')
+    throw new GloveboxError('INVALID_INPUT', 'Cannot run the command: it is empty', { hint: 'Name a program.' })
+  // A shell on the way would take it for an option of its own.
+  if (program.startsWith('-'))
+    throw new GloveboxError('INVALID_INPUT', 'Cannot run the command: its name begins with "-"', { hint: 'Write ./ before it.' })
+  const bad = argv.findIndex((argument) => typeof argument !== 'string' || argument.includes('\0'))
+  if (bad >= 0) throw new GloveboxError('INVALID_INPUT', `Cannot run the command: argument ${bad} has a NUL byte or is no text`)
+  // The kernel takes no single argument above 128 KiB.
+  const long = argv.findIndex((argument) => Buffer.byteLength(argument) >= 131_072)
+  if (long >= 0)
+    throw new GloveboxError('TOO_LARGE', `Cannot run the command: argument ${long} is longer than 128 KiB`, {
+      hint: 'Write it into a file, or pass it on standard input.',
+    })
+}
+
+function boundaryFailed(backend: string, reason: string, collected: Collected): GloveboxError {
+  const said = Buffer.from(collected.stderr.bytes).toString('utf8').trim()
+  return new GloveboxError('BOUNDARY_FAILED', `Cannot run the command: ${backend} could not set up the boundary`, {
+    hint: 'Nothing has run. `glovebox doctor` tells what is wrong with the backend.',
+    operatorDetail: said === '' ? reason : `${reason}: ${said}`,
+  })
+}
+
+function toResult(collected: Collected, plan: Plan, cwd: GuestPath): ExecResult {
+  const { ended, stdout, stderr, durationMs } = collected
+  const stderrText = decode(stderr.bytes, stderr.truncated)
+  return {
+    execId: newExecId(),
+    ended,
+    exitCode: exitCodeOf(ended),
+    stdout: decode(stdout.bytes, stdout.truncated),
+    stderr: stderrText,
+    stdoutBytes: stdout.bytes,
+    stderrBytes: stderr.bytes,
+    stdoutTotalBytes: stdout.totalBytes,
+    stderrTotalBytes: stderr.totalBytes,
+    stdoutTruncated: stdout.truncated,
+    stderrTruncated: stderr.truncated,
+    durationMs,
+    denials: observeDenials({
+      backend: plan.backend,
+      stderr: stderrText,
+      mounts: plan.spec.mounts,
+      policy: plan.spec.policy,
+      cwd,
+      enforced: plan.enforced,
+    }),
+  }
+}
+
+/** A cut in the middle of a character leaves the character out; anything else that is no UTF-8 is shown as U+FFFD. */
+const decode = (bytes: Uint8Array, truncated: boolean): string =>
+  new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: truncated })
+
+export function exitCodeOf(ended: Ended): number {
+  switch (ended.by) {
+    case 'exit':
+      return ended.code
+    case 'signal':
+      return 128 + ((constants.signals as Record<string, number>)[ended.signal] ?? (Number(ended.signal.slice(3)) || 0))
+    case 'timeout':
+      return 124
+    case 'cancel':
+      return 130
+    case 'oom':
+      return 137
+    case 'lost':
+      return 125
+  }
+}

@@ -1,0 +1,34 @@
+// The agent's HOME, TMPDIR and cache. They belong to the project, outlive commands and sandboxes, and are not the operator's.
+import { join } from 'node:path'
+import type { AgentHome } from '../contract/backend.ts'
+import type { GuestPath, HostPath, Mount } from '../contract/mount.ts'
+import { openHostFiles } from '../paths/host-files.ts'
+import { guestJoin } from '../paths/guest.ts'
+
+export const guestHome = '/home/agent' as GuestPath
+const workspace = '/workspace' as GuestPath
+
+/** Below the project if the workspace is one that the agent may write; else in a directory that ends with the sandbox. */
+export async function prepareHome(mounts: readonly Mount[], fallback: HostPath, lockDir: HostPath): Promise<AgentHome> {
+  const project = mounts.find((mount) => mount.guestPath === workspace && mount.mode === 'rw')
+  const root: Mount = project ?? { guestPath: workspace, hostPath: fallback, mode: 'rw' }
+  const inside = project === undefined ? ['home'] : ['.glovebox', 'sandbox']
+  // SECURITY: by descriptor, because a cloned project may bring `.glovebox` along as a link to somewhere else.
+  // test/attacks/files: "a project that brings .glovebox as a link is refused"
+  const files = openHostFiles({ mounts: [root], protect: [], denyRead: [], lockDir })
+  try {
+    const home = guestJoin(workspace, ...inside)
+    await files.mkdir(guestJoin(home, 'tmp'), { parents: true })
+    await files.mkdir(guestJoin(home, '.cache'), { parents: true })
+    if (project !== undefined) await keepOutOfGit(files)
+  } finally {
+    files.close()
+  }
+  return { guestPath: guestHome, hostPath: join(root.hostPath, ...inside) as HostPath }
+}
+
+async function keepOutOfGit(files: ReturnType<typeof openHostFiles>): Promise<void> {
+  const path = guestJoin(workspace, '.glovebox', '.gitignore')
+  const known = await files.stat(path).catch(() => undefined)
+  if (known === undefined) await files.write(path, Buffer.from('*\n'))
+}

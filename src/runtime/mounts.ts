@@ -1,0 +1,53 @@
+// From the mounts that a person names to the mounts of a sandbox: guest paths checked, host paths made real.
+import { realpathSync, statSync } from 'node:fs'
+import { isAbsolute, resolve } from 'node:path'
+import type { GuestPath, HostPath, Mount } from '../contract/mount.ts'
+import { GloveboxError } from '../errors/error.ts'
+import { isWithin, parseGuestPath } from '../paths/guest.ts'
+import { mountModes, type MountRequest } from './mount-text.ts'
+
+// Laid by the backend itself; a mount over one of them would hide a defence.
+const reserved = ['/proc', '/dev', '/sys', '/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/etc', '/.glovebox', '/home/agent']
+// SECURITY: kernel interfaces and the whole root are never a workspace.
+const refusedHosts = ['/proc', '/sys', '/dev']
+
+export function resolveMounts(requests: readonly MountRequest[]): readonly Mount[] {
+  return requests.map((request) => {
+    const guestPath = guestSide(request.guestPath)
+    const mode = request.mode ?? 'rw'
+    if (!mountModes.includes(mode)) throw refuse(guestPath, `'${String(mode)}' is not a mode`, `Modes: ${mountModes.join(', ')}.`)
+    return { guestPath, hostPath: hostSide(guestPath, request.hostPath), mode }
+  })
+}
+
+function guestSide(text: string): GuestPath {
+  if (!text.startsWith('/')) throw refuse(text, 'the guest path must be absolute', 'Write it from the root, for example /workspace.')
+  const path = parseGuestPath(text)
+  if (path === '/') throw refuse(path, 'the root itself cannot be a mount', 'Choose a directory below it, for example /workspace.')
+  const taken = reserved.find((place) => isWithin(path, place as GuestPath) || isWithin(place as GuestPath, path))
+  if (taken !== undefined && !(taken === '/home/agent' && !isWithin(path, taken as GuestPath)))
+    throw refuse(path, `${taken} belongs to the sandbox`, 'Choose another guest path, for example /workspace or /mnt/data.')
+  return path
+}
+
+function hostSide(guestPath: GuestPath, text: string): HostPath {
+  if (text === '' || text.includes('\0')) throw refuse(guestPath, 'the host path is empty or has a NUL byte', 'Name a directory.')
+  const wanted = isAbsolute(text) ? text : resolve(text)
+  let real: string
+  try {
+    real = realpathSync(wanted)
+  } catch {
+    throw new GloveboxError('NOT_FOUND', `Cannot mount ${guestPath}: its host directory does not exist`, {
+      hint: 'Make the directory first, or correct the path.',
+      operatorDetail: wanted,
+    })
+  }
+  const kind = statSync(real)
+  if (!kind.isDirectory()) throw refuse(guestPath, 'the host path is not a directory', 'Mount the directory that holds the file.')
+  if (real === '/' || refusedHosts.some((place) => real === place || real.startsWith(`${place}/`)))
+    throw refuse(guestPath, "the host's root and its kernel directories are never mounted", 'Name the directory that the agent needs.')
+  return real as HostPath
+}
+
+const refuse = (guestPath: string, cause: string, hint: string): GloveboxError =>
+  new GloveboxError('INVALID_INPUT', `Cannot mount ${guestPath}: ${cause}`, { hint })

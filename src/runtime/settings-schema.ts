@@ -1,0 +1,167 @@
+// The shape of the settings file and of a policy file. Loaded only when such a file exists: it brings zod and yaml,
+// which the start of a plain `exec` must not pay for.
+import { LineCounter, isMap, isNode, isScalar, parseDocument, type Document } from 'yaml'
+import { z } from 'zod'
+import { operatorPolicySchema, type OperatorPolicy } from '../contract/policy.ts'
+import { GloveboxError } from '../errors/error.ts'
+import { didYouMean } from '../errors/suggest.ts'
+import { mountModes } from './mount-text.ts'
+import type { SettingsText } from './settings-file.ts'
+
+const mountSchema = z.strictObject({
+  guestPath: z.string().min(1),
+  hostPath: z.string().min(1),
+  mode: z.enum(mountModes).optional(),
+})
+
+const settingsSchema = z.strictObject({
+  backend: z.string().min(1).optional(),
+  /** Either as on the command line, or as a map with guestPath, hostPath and mode. */
+  mounts: z.array(z.union([z.string(), mountSchema])).optional(),
+  policy: operatorPolicySchema.optional(),
+  env: z.record(z.string(), z.string()).optional(),
+})
+
+export type SettingsContent = z.infer<typeof settingsSchema>
+
+export const parseSettings = (file: SettingsText): SettingsContent => parse(file, settingsSchema)
+
+export const parsePolicy = (file: SettingsText): OperatorPolicy => parse(file, operatorPolicySchema)
+
+interface Parsed {
+  readonly file: SettingsText
+  readonly document: Document.Parsed
+  readonly lines: LineCounter
+}
+
+function parse<Schema extends z.ZodType>(file: SettingsText, schema: Schema): z.infer<Schema> {
+  const parsed = parseYaml(file)
+  const result = schema.safeParse(toPlain(parsed))
+  if (result.success) return result.data
+  const issue = mostTelling(result.error.issues)
+  throw describeIssue(parsed, schema, issue)
+}
+
+function parseYaml(file: SettingsText): Parsed {
+  const lines = new LineCounter()
+  const document = parseDocument(file.text, { lineCounter: lines, prettyErrors: false })
+  // A warning (an unknown tag, say) means that the text does not say what its writer thought it says.
+  const fault = document.errors[0] ?? document.warnings[0]
+  const parsed = { file, document, lines }
+  if (fault !== undefined) {
+    throw refuse(parsed, {
+      cause: firstLine(fault.message),
+      offset: fault.pos[0],
+      hint: 'Mend the YAML at that place.',
+    })
+  }
+  if (document.contents === null) {
+    // An empty file is also what a power cut leaves behind, and running without its limits would be the wrong guess.
+    throw refuse(parsed, { cause: 'it is empty', offset: 0, hint: 'Write {} for no settings, or remove the file.' })
+  }
+  return parsed
+}
+
+function toPlain(parsed: Parsed): unknown {
+  try {
+    return parsed.document.toJS({ maxAliasCount: 50 })
+  } catch (cause) {
+    const reason = cause instanceof Error ? firstLine(cause.message) : 'it cannot be expanded'
+    throw refuse(parsed, { cause: reason, offset: 0, hint: 'Write the values out instead of using aliases.' })
+  }
+}
+
+type Issue = z.core.$ZodIssue
+
+/** An unknown key is usually the cause of what else is wrong: a misspelt name also leaves the right one missing. */
+function mostTelling(issues: readonly Issue[]): Issue {
+  const flat = issues.flatMap(flatten)
+  const chosen = flat.find((issue) => issue.code === 'unrecognized_keys') ?? flat[0]
+  if (chosen === undefined) throw new GloveboxError('INTERNAL', 'Cannot read the settings: the schema gave no reason.')
+  return chosen
+}
+
+/** Of a union's branches the last speaks: it is the map, and the plain text before it has nothing more to say. */
+function flatten(issue: Issue): readonly Issue[] {
+  if (issue.code !== 'invalid_union') return [issue]
+  const branch = issue.errors.at(-1) ?? []
+  return branch.flatMap(flatten).map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] }))
+}
+
+function describeIssue(parsed: Parsed, schema: z.ZodType, issue: Issue): GloveboxError {
+  const where = issue.path.map(String).join('.')
+  if (issue.code === 'unrecognized_keys') {
+    const key = issue.keys[0] ?? ''
+    const known = knownKeys(schema, issue.path)
+    return refuse(parsed, {
+      cause: `"${[where, key].filter((part) => part !== '').join('.')}" is not a setting`,
+      offset: offsetOfKey(parsed, issue.path, key),
+      hint: schema === operatorPolicySchema && key === 'policy' ? policyNotSettings : didYouMean(key, known),
+    })
+  }
+  return refuse(parsed, {
+    cause: where === '' ? issue.message : `"${where}": ${issue.message}`,
+    offset: offsetOfValue(parsed, issue.path),
+    hint: hintFor(issue),
+  })
+}
+
+const policyNotSettings =
+  'A policy file holds the fields that stand below "policy:" in glovebox.yaml, without that line.'
+
+function hintFor(issue: Issue): string {
+  if (issue.code === 'invalid_value') return `It must be one of: ${issue.values.map(String).join(', ')}.`
+  if (issue.code === 'invalid_type' && issue.expected === 'string') return 'Put the value into quotes.'
+  return 'See `glovebox explain` for the fields, their values and their units.'
+}
+
+function knownKeys(schema: z.ZodType, path: readonly PropertyKey[]): readonly string[] {
+  const inner = unwrap(schema)
+  const [first, ...rest] = path
+  if (first === undefined) return inner instanceof z.ZodObject ? Object.keys(inner.shape) : []
+  if (inner instanceof z.ZodArray) return knownKeys(inner.element as z.ZodType, rest)
+  if (!(inner instanceof z.ZodObject)) return []
+  const shape = inner.shape as Readonly<Record<string, z.ZodType>>
+  const next = shape[String(first)]
+  return next === undefined ? [] : knownKeys(next, rest)
+}
+
+function unwrap(schema: z.ZodType): z.ZodType {
+  if (schema instanceof z.ZodOptional) return unwrap(schema.unwrap() as z.ZodType)
+  if (schema instanceof z.ZodUnion) return unwrap(schema.options.at(-1) as z.ZodType)
+  return schema
+}
+
+function offsetOfKey(parsed: Parsed, path: readonly PropertyKey[], key: string): number {
+  const map = path.length === 0 ? parsed.document.contents : parsed.document.getIn(path, true)
+  if (!isMap(map)) return 0
+  const pair = map.items.find((item) => isScalar(item.key) && String(item.key.value) === key)
+  return isScalar(pair?.key) ? (pair.key.range?.[0] ?? 0) : 0
+}
+
+function offsetOfValue(parsed: Parsed, path: readonly PropertyKey[]): number {
+  for (let depth = path.length; depth > 0; depth--) {
+    const node = parsed.document.getIn(path.slice(0, depth), true)
+    if (isNode(node) && node.range) return node.range[0]
+  }
+  return 0
+}
+
+const firstLine = (text: string): string => (text.split('\n')[0] ?? text).replace(/[.:]$/, '')
+
+interface Fault {
+  readonly cause: string
+  readonly offset: number
+  readonly hint: string
+}
+
+function refuse(parsed: Parsed, fault: Fault): GloveboxError {
+  const { line, col } = parsed.lines.linePos(fault.offset)
+  const place = { line: Math.max(1, line), column: Math.max(1, col) }
+  const message = `Cannot use the settings: line ${place.line}, column ${place.column}: ${fault.cause}.`
+  return new GloveboxError('INVALID_SETTINGS', message, {
+    hint: fault.hint,
+    operatorDetail: `${parsed.file.path}:${place.line}:${place.column}`,
+    facts: place,
+  })
+}

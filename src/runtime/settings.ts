@@ -1,0 +1,77 @@
+// The operator's configuration: the settings file found upward from a directory, and a policy file named by hand.
+// Promises that what cannot be read, trusted or understood is refused with INVALID_SETTINGS before anything starts.
+// Knows nothing of command-line flags; the command line lays its own layers over these.
+import { basename, dirname } from 'node:path'
+import type { BackendName } from '../contract/backend.ts'
+import type { PolicyLayer } from '../contract/policy.ts'
+import { GloveboxError } from '../errors/error.ts'
+import { parseMountText, resolveHostPath, type MountRequest } from './mount-text.ts'
+import { findSettingsFile, readPolicyFile, readSettingsFile, type SettingsText } from './settings-file.ts'
+import type { SettingsContent } from './settings-schema.ts'
+
+export interface Settings {
+  /** Where they were found, for the operator. */
+  readonly path?: string
+  readonly backend?: BackendName
+  readonly mounts?: readonly MountRequest[]
+  readonly layers: readonly PolicyLayer[]
+  readonly env?: Readonly<Record<string, string>>
+}
+
+export interface SettingsPlace {
+  /** Where the search upward begins. */
+  readonly directory: string
+  /** A policy file that the operator named. Its layer comes after the settings file's. */
+  readonly policyFile?: string
+}
+
+export async function loadSettings(place: SettingsPlace): Promise<Settings> {
+  const path = findSettingsFile(place.directory)
+  const found = path === undefined ? { layers: [] } : await loadFile(readSettingsFile(path))
+  if (place.policyFile === undefined) return found
+  const policy = await loadPolicy(readPolicyFile(place.policyFile))
+  return { ...found, layers: [...found.layers, policy] }
+}
+
+async function loadFile(file: SettingsText): Promise<Settings> {
+  const { parseSettings } = await import('./settings-schema.ts')
+  const content = parseSettings(file)
+  refuseUnisolated(file, content)
+  const directory = dirname(file.path)
+  return {
+    path: file.path,
+    layers: content.policy === undefined ? [] : [settingsLayer(basename(file.path), content.policy)],
+    ...(content.backend === undefined ? {} : { backend: content.backend }),
+    ...(content.mounts === undefined ? {} : { mounts: content.mounts.map((mount) => toMount(mount, directory)) }),
+    ...(content.env === undefined ? {} : { env: content.env }),
+  }
+}
+
+async function loadPolicy(file: SettingsText): Promise<PolicyLayer> {
+  const { parsePolicy } = await import('./settings-schema.ts')
+  return settingsLayer('--policy', parsePolicy(file))
+}
+
+const settingsLayer = (source: string, values: PolicyLayer['values']): PolicyLayer => ({
+  layer: 'settings',
+  source,
+  values,
+})
+
+function toMount(mount: NonNullable<SettingsContent['mounts']>[number], directory: string): MountRequest {
+  if (typeof mount === 'string') return parseMountText(mount, directory)
+  const { guestPath, hostPath, mode } = mount
+  return { guestPath, hostPath: resolveHostPath(hostPath, directory), ...(mode === undefined ? {} : { mode }) }
+}
+
+/**
+ * SECURITY: the file may have come with a cloned project, and the project's author is not the operator: a file alone
+ * must not switch isolation off. test/attacks/settings: "a settings file cannot switch the sandbox off"
+ */
+function refuseUnisolated(file: SettingsText, content: SettingsContent): void {
+  if (content.backend !== 'local') return
+  throw new GloveboxError('INVALID_SETTINGS', 'Cannot use the settings file: "local" isolates nothing.', {
+    hint: 'Remove "backend: local" from the file. To run without isolation, say --backend local on the command line.',
+    operatorDetail: file.path,
+  })
+}

@@ -1,0 +1,54 @@
+// The law by subject, in the order in which it is proved.
+import type { CaseGroup, ConformanceCase } from './case.ts'
+import { actionCases } from './cases/actions.ts'
+import { compileCases } from './cases/compile.ts'
+import { cwdCases } from './cases/cwd.ts'
+import { cancelCases, timeoutCases } from './cases/deadline.ts'
+import { environmentCases } from './cases/environment.ts'
+import { exitCases } from './cases/exits.ts'
+import { fileReadCases } from './cases/files-read.ts'
+import { fileWriteCases } from './cases/files-write.ts'
+import { hiddenCases, protectedCases } from './cases/guarded.ts'
+import { lifecycleCases } from './cases/lifecycle.ts'
+import { limitCases } from './cases/limits.ts'
+import { linkCases } from './cases/links.ts'
+import { mountCases } from './cases/mounts.ts'
+import { outputCases } from './cases/output.ts'
+import { policyCases } from './cases/policy.ts'
+import { concurrencyCases, describeCases, killCases, secrecyCases } from './cases/sandbox.ts'
+import { searchCases } from './cases/search.ts'
+import { spawnCases } from './cases/spawn.ts'
+import { stdinCases } from './cases/stdin.ts'
+import { toolCases } from './cases/tools.ts'
+import { treeCases } from './cases/tree.ts'
+
+export const conformanceGroups: readonly CaseGroup[] = [
+  { about: 'compile', cases: compileCases },
+  { about: 'create, discover, list, destroy', cases: lifecycleCases },
+  { about: 'spawn', cases: spawnCases },
+  { about: 'exit codes and signals', cases: exitCases },
+  { about: 'standard input', cases: stdinCases },
+  { about: 'output', cases: outputCases },
+  { about: 'timeout', cases: timeoutCases },
+  { about: 'cancel', cases: cancelCases },
+  { about: 'process tree', cases: treeCases },
+  { about: 'environment', cases: environmentCases },
+  { about: 'working directory', cases: cwdCases },
+  { about: 'mounts', cases: mountCases },
+  { about: 'reading files', cases: fileReadCases },
+  { about: 'writing files', cases: fileWriteCases },
+  { about: 'links and special files', cases: linkCases },
+  { about: 'protected names', cases: protectedCases },
+  { about: 'hidden paths', cases: hiddenCases },
+  { about: 'search', cases: searchCases },
+  { about: 'actions', cases: actionCases },
+  { about: 'tools', cases: toolCases },
+  { about: 'policy', cases: policyCases },
+  { about: 'limits', cases: limitCases },
+  { about: 'describe', cases: describeCases },
+  { about: 'kill', cases: killCases },
+  { about: 'concurrency', cases: concurrencyCases },
+  { about: 'secrecy of the host', cases: secrecyCases },
+]
+
+export const conformanceCases: readonly ConformanceCase[] = conformanceGroups.flatMap(({ cases }) => cases)

@@ -1,0 +1,17 @@
+// Text of the guest inside text of ours. Names and program output are the guest's to choose: terminal escapes
+// could act on whoever shows the text, and a line break in a file name could forge a line of ours.
+
+// oxlint-disable-next-line no-control-regex
+const terminalSequence =
+  /\u001B(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001B]*(?:\u0007|\u001B\\)?|[P^_X][^\u001B]*(?:\u001B\\)?|[ -/]*[0-~])/g
+// oxlint-disable-next-line no-control-regex
+const control = /[\u0000-\u0008\u000B-\u001F\u007F-\u009F]/g
+
+/** SECURITY: escapes and control characters are dropped, line breaks and tabs stay.
+ * test/attacks/output: "escape sequences in output do not reach the agent's text" */
+export const plainOutput = (output: string): string =>
+  output.replaceAll('\r\n', '\n').replaceAll(terminalSequence, '').replaceAll(control, '')
+
+/** One line for certain: a name with anything odd in it is written as JSON writes a string. */
+export const plainName = (name: string): string =>
+  /[\p{Cc}\p{Zl}\p{Zp}\p{Surrogate}]/u.test(name) ? JSON.stringify(name) : name
