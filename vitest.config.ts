@@ -6,7 +6,7 @@ const seconds = 1000
 const real = (name: string, testTimeout: number) => ({
   test: {
     name,
-    include: [`test/${name}/**/*.test.ts`],
+    include: [`test/${name}/**/*.test.ts`, ...(name === 'conformance' ? ['examples/**/*.test.ts'] : [])],
     pool: 'forks' as const,
     maxWorkers: 1,
     fileParallelism: false,

@@ -16,6 +16,15 @@ const source = resolve(file)
 const target = join(root, '.cache', `run-${process.pid}`)
 const src = join(root, 'src')
 
+// A file that asks where it lies means its own place in the checkout, wherever the bundle is.
+const ownPlace = {
+  name: 'own-place',
+  transform: (code, id) =>
+    code.includes('import.meta.url')
+      ? code.replaceAll('import.meta.url', JSON.stringify(pathToFileURL(id).href))
+      : null,
+}
+
 const fromDist = {
   name: 'from-dist',
   resolveId(id, importer) {
@@ -34,10 +43,9 @@ const bundle = await rolldown({
   cwd: root,
   platform: 'node',
   external: [/^node:/, /^(?!@oxc-project\/)[@a-z]/i],
-  plugins: [fromDist],
-  // A file that asks where it lies means its place in the checkout.
+  plugins: [fromDist, ownPlace],
   // Node 20 does not know `await using`.
-  transform: { target: 'node20', define: { 'import.meta.url': JSON.stringify(pathToFileURL(source).href) } },
+  transform: { target: 'node20' },
 })
 await bundle.write({ dir: target, format: 'esm', entryFileNames: '[name].mjs' })
 await bundle.close()

@@ -1,6 +1,12 @@
 // The library's door.
 import type { Backend, BackendName } from './contract/backend.ts'
-import { operatorPolicySchema, policyValuesSchema, type OperatorPolicy, type PolicyLayer, type PolicyValues } from './contract/policy.ts'
+import {
+  operatorPolicySchema,
+  policyValuesSchema,
+  type OperatorPolicy,
+  type PolicyLayer,
+  type PolicyValues,
+} from './contract/policy.ts'
 import type { Sandbox as SandboxContract } from './contract/sandbox.ts'
 import { checkShape } from './runtime/check-shape.ts'
 import { createSandbox } from './runtime/create.ts'
@@ -27,9 +33,17 @@ export const Sandbox = {
     const { policy, settings, ...rest } = options
     const layers: PolicyLayer[] = []
     if (settings !== undefined)
-      layers.push({ layer: 'settings', source: 'Sandbox.create settings', values: checkShape('settings', operatorPolicySchema, settings) })
+      layers.push({
+        layer: 'settings',
+        source: 'Sandbox.create settings',
+        values: checkShape('settings', operatorPolicySchema, settings),
+      })
     if (policy !== undefined)
-      layers.push({ layer: 'request', source: 'Sandbox.create policy', values: checkShape('policy', policyValuesSchema, policy) })
+      layers.push({
+        layer: 'request',
+        source: 'Sandbox.create policy',
+        values: checkShape('policy', policyValuesSchema, policy),
+      })
     return createSandbox({ ...rest, layers })
   },
 }
@@ -39,7 +53,16 @@ export { GloveboxError, isGloveboxError } from './errors/error.ts'
 export { errorTable, type ErrorCode } from './errors/table.ts'
 export { renderForAgent, renderForOperator } from './errors/render.ts'
 export { tools } from './tools/tools.ts'
-export type { Backend, BackendName, Boundary, Plan, Probe, Process, SandboxSpec, SpawnRequest } from './contract/backend.ts'
+export type {
+  Backend,
+  BackendName,
+  Boundary,
+  Plan,
+  Probe,
+  Process,
+  SandboxSpec,
+  SpawnRequest,
+} from './contract/backend.ts'
 export type { Capabilities, Capability } from './contract/capability.ts'
 export type { Denial } from './contract/denial.ts'
 export type { Ended, ExecResult, RunOptions } from './contract/exec.ts'

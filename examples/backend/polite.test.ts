@@ -1,13 +1,14 @@
 // Proves the example with the exported suite. In a project of yours: import { describeBackend } from 'glovebox/testing'.
-import { mkdtempSync, realpathSync } from 'node:fs'
+import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, it } from 'vitest'
+import { afterAll, describe, it } from 'vitest'
 import type { HostPath } from '../../src/contract/mount.ts'
 import { describeBackend } from '../../src/testing/index.ts'
 import { openPoliteBackend } from './polite-backend.ts'
 
 const stateDir = realpathSync(mkdtempSync(join(tmpdir(), 'polite-state-'))) as HostPath
+afterAll(() => rmSync(stateDir, { recursive: true, force: true }))
 
 await describeBackend({
   name: 'polite',

@@ -173,7 +173,7 @@ describe('file actions', () => {
   })
 
   it('errors of files have distinct codes and no host path', async () => {
-    const cases: [string, object, string][] = [
+    const cases: [string, object | null, string][] = [
       ['read_text', { path: 'none' }, 'NOT_FOUND'],
       ['read_text', { path: '/etc/passwd' }, 'OUTSIDE_MOUNTS'],
       ['write_text', { path: '/readonly/x', text: '' }, 'READ_ONLY'],

@@ -212,10 +212,10 @@ describe('a glob matches directories as the program matches files', () => {
     for (const pair of pairs) put(`files-2/${pair}`, '')
   })
 
-  it.each([
-    ...['*', '?', '**', '**/a', 'a/*', 'a/**', '**/b/*', '{a,b}', '{a,b/**}', '[ab]', '[!a]', '[^a]', '[a-b]?', 'a?b'],
-    ...['*{.,-}b', '**/*b', 'a**b', '[[]x]', 'a/**/b', 'é', '{a,{b,ab}}', String.raw`\[x\]`, String.raw`\{y\}`],
-  ])('%s', async (pattern) => {
+  const patterns =
+    '* ? ** **/a a/* a/** **/b/* {a,b} {a,b/**} [ab] [!a] [^a] [a-b]? a?b *{.,-}b **/*b a**b [[]x] a/**/b é {a,{b,ab}}'
+
+  it.each([...patterns.split(' '), String.raw`\[x\]`, String.raw`\{y\}`])('%s', async (pattern) => {
     const files = [...(await below('files-1', { pattern })), ...(await below('files-2', { pattern }))]
     const directories = await below('dirs', { pattern, includeDirs: true })
     expect(directories.toSorted()).toEqual(files.toSorted())

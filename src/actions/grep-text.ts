@@ -75,6 +75,10 @@ export const grepText = defineAction({
   },
 })
 
+/**
+ * `--debug` gives the counts of skipped files. It also writes a line for each file that `glob` leaves out, about
+ * 30 µs each: cheaper than a second pass for all but very large trees.
+ */
 function grepArguments(context: ActionContext, input: Input, root: SearchRoot): readonly string[] {
   return [
     ...fixedArguments,

@@ -9,6 +9,8 @@ export interface BackendOptions {
   readonly stateDir: HostPath
   /** The program that searches files, on the host. */
   readonly searchProgram: HostPath
+  /** The process does nothing else but serve this backend, as the command line does. */
+  readonly ownsProcess?: boolean
 }
 
 const loaders = {

@@ -20,7 +20,11 @@ export interface ActionContext {
   describe(): Description
 }
 
-export interface Action<Name extends string = string, Input extends z.ZodType = z.ZodType, Output extends z.ZodType = z.ZodType> {
+export interface Action<
+  Name extends string = string,
+  Input extends z.ZodType = z.ZodType,
+  Output extends z.ZodType = z.ZodType,
+> {
   readonly name: Name
   readonly summary: string
   readonly input: Input

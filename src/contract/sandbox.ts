@@ -69,7 +69,11 @@ export interface SandboxCommands {
 export interface SandboxFiles {
   read(path: string, options?: { readonly startLine?: number; readonly endLine?: number }): Promise<string>
   readBytes(path: string): Promise<Uint8Array>
-  write(path: string, content: string | Uint8Array, options?: { readonly append?: boolean; readonly expectedSha256?: string | null }): Promise<void>
+  write(
+    path: string,
+    content: string | Uint8Array,
+    options?: { readonly append?: boolean; readonly expectedSha256?: string | null },
+  ): Promise<void>
   list(path?: string): Promise<ListResult>
   stat(path: string): Promise<FileStat>
   exists(path: string): Promise<boolean>

@@ -6,12 +6,21 @@ export interface ErrorKind {
   readonly summary: string
 }
 
-const kind = (http: number, exit: number, summary: string, retryable = false): ErrorKind => ({ http, exit, retryable, summary })
+const kind = (http: number, exit: number, summary: string, retryable = false): ErrorKind => ({
+  http,
+  exit,
+  retryable,
+  summary,
+})
 
 // Exit codes: 2 means that the request was badly put; 125 that Glovebox could not do what was asked.
 export const errorTable = {
   INVALID_INPUT: kind(400, 2, 'The input does not fit its schema.'),
-  INVALID_PATH: kind(400, 2, 'The path is malformed: empty, with a NUL byte, too long, or not absolute where it must be.'),
+  INVALID_PATH: kind(
+    400,
+    2,
+    'The path is malformed: empty, with a NUL byte, too long, or not absolute where it must be.',
+  ),
   INVALID_ENV: kind(400, 2, 'An environment name or value cannot be passed to a process.'),
   INVALID_SETTINGS: kind(400, 2, 'The settings file cannot be used.'),
   UNKNOWN_ACTION: kind(404, 2, 'No action of that name exists.'),

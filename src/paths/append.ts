@@ -13,7 +13,7 @@ export async function appendFile(reach: WritableReach, asked: Question, bytes: U
     if (present === undefined) return await replaceFile(target, undefined, (fd) => writeAll(fd, bytes))
     try {
       // SECURITY: another name of the file may lie outside, so only a copy is changed.
-      // test/attacks/paths: "a write does not reach through a hard link"
+      // test/attacks/host-paths: "a write does not reach through a hard link"
       if (present.stats.nlink > 1n) await appendToCopy(target, present, bytes)
       else await appendInPlace(target, present, bytes)
     } finally {

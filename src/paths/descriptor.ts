@@ -62,7 +62,7 @@ function examined(fd: number): Opened {
   }
 }
 
-// SECURITY: O_NONBLOCK, so that neither a FIFO nor a lease can hold the host. test/attacks/paths: "a FIFO does not hang a read"
+// SECURITY: O_NONBLOCK, so that neither a FIFO nor a lease can hold the host. test/attacks/host-paths: "a FIFO does not hang a read"
 export const reopen = (fd: number, flags: number): number => openSync(itself(fd), flags | O_NONBLOCK | O_NOCTTY)
 
 export const reopenDirectory = (fd: number): number => reopen(fd, O_RDONLY | O_DIRECTORY)

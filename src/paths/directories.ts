@@ -62,8 +62,8 @@ function enter(parent: Opened, name: string, asked: Question): Opened {
 
 // SECURITY: between making and taking hold the guest may rename another directory to this name. Only an
 // empty one of our own is given away, so nobody gains what root had put into the mount.
-// test/attacks/paths: "a directory that is swapped in is not given away"
-function settle(made: Opened, owner: Owner | undefined): void {
+// test/attacks/host-paths: "a directory that is swapped in is not given away"
+export function settle(made: Opened, owner: Owner | undefined): void {
   const ours = Number(made.stats.uid) === process.geteuid?.()
   if (!ours || !isEmpty(made)) return
   if (owner !== undefined) chownSync(itself(made.fd), owner.uid, owner.gid)

@@ -2,7 +2,7 @@
 // `.GIT` when asked for `.git`; casefold also skips code points that show nothing.
 
 /** Two names that any common filesystem may take for the same fold to the same text. */
-// SECURITY: a rule for `.git` holds for every spelling of it. test/attacks/paths: "a case variant of a protected name is refused"
+// SECURITY: a rule for `.git` holds for every spelling of it. test/attacks/host-paths: "a case variant of a protected name is refused"
 export const foldName = (name: string): string =>
   name
     .normalize('NFD')

@@ -29,7 +29,7 @@ export function parseGuestPath(text: string, cwd?: GuestPath): GuestPath {
 
 function checkText(text: string): void {
   if (text === '') throw invalid('it is empty')
-  // SECURITY: a NUL ends the name for the kernel but not for a check. test/attacks/paths: "a NUL in a path is refused"
+  // SECURITY: a NUL ends the name for the kernel but not for a check. test/attacks/host-paths: "a NUL in a path is refused"
   if (text.includes('\0')) throw invalid('it contains a NUL byte')
   // A lone surrogate becomes U+FFFD on its way to the kernel, so the text would not be the name that is opened.
   if (/\p{Surrogate}/u.test(text)) throw invalid('it is not well-formed Unicode')

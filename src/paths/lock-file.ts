@@ -50,7 +50,7 @@ export function openLockFiles(directory: HostPath): LockFiles {
   }
 
   const takeOver = (name: string, file: string, stale: Holder): boolean => {
-    const right = createHash('sha256').update(`${name}\n${stale.nonce}`).digest('hex') + '.lock'
+    const right = createHash('sha256').update(`${name}\n${stale.nonce}`).digest('hex') + '.takeover'
     if (!tryAcquire(right)) return false
     try {
       if (holderOf(file)?.nonce !== stale.nonce) return false
@@ -70,6 +70,29 @@ export function openLockFiles(directory: HostPath): LockFiles {
       if (cardWritten) unlinkIfThere(card)
       cardWritten = false
     },
+  }
+}
+
+/** Takes away the locks of holders that were killed. Each is taken over first: only then is it certain whose it is. */
+export function sweepLocks(directory: HostPath): void {
+  const locks = openLockFiles(directory)
+  try {
+    for (const name of namesIn(directory)) {
+      const isLock = name.endsWith('.lock') || name.endsWith('.takeover')
+      const holder = isLock ? holderOf(join(directory, name)) : undefined
+      if (holder !== undefined && isDead(holder) && locks.tryAcquire(name)) locks.release(name)
+    }
+  } finally {
+    locks.close()
+  }
+}
+
+function namesIn(directory: string): readonly string[] {
+  try {
+    return readdirSync(directory)
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return []
+    throw error
   }
 }
 

@@ -137,7 +137,7 @@ describe.skipIf(!onLinux)('locks', () => {
     expect(taker.tryAcquire(`${key}.lock`)).toBe(true)
     taker.release(`${key}.lock`)
     taker.close()
-    const right = `${createHash('sha256').update(`${key}.lock\n${stale.nonce}`).digest('hex')}.lock`
+    const right = `${createHash('sha256').update(`${key}.lock\n${stale.nonce}`).digest('hex')}.takeover`
     plant(stale)
     writeFileSync(join(ground().lockDir, right), formatHolder({ ...thisHolder(), startTime: '2' }))
     expect(await takenOver()).toBe(true)

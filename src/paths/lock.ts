@@ -21,13 +21,15 @@ export const lockKey = (parent: BigIntStats, name: string): string =>
   createHash('sha256').update(`${parent.dev}:${parent.ino}:${name}`).digest('hex')
 
 export function openLocks(directory: HostPath, options: { readonly waitMs?: number } = {}): PathLocks {
-  const files = openLockFiles(directory)
+  // A sandbox that writes no files from the host never touches the lock directory.
+  let opened: LockFiles | undefined
   const takeTurn = queues()
 
   const holdOne = async <T>(key: string, deadline: number, asked: Question, work: () => Promise<T>): Promise<T> => {
     const leave = await takeTurn(key, deadline)
     if (leave === undefined) throw busy(asked)
     try {
+      const files = (opened ??= openLockFiles(directory))
       const name = `${key}.lock`
       for (let pauseMs = 1; !acquired(files, name); pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
         if (performance.now() >= deadline) throw busy(asked)
@@ -51,7 +53,7 @@ export function openLocks(directory: HostPath, options: { readonly waitMs?: numb
       const nested = ordered.reduceRight((inner, key) => () => holdOne(key, deadline, asked, inner), work)
       return await nested()
     },
-    close: () => files.close(),
+    close: () => opened?.close(),
   }
 }
 

@@ -14,7 +14,7 @@ export function permitRead(place: Arrival, asked: Question): void {
 /** Content or a directory is to be made at the place. */
 export function permitWrite(reach: Reach, place: Arrival, asked: Question): void {
   permitChange(reach, place, asked)
-  // SECURITY: a file at `.git` would stand in for the protected `.git/hooks`. test/attacks/paths: "a file cannot take the place of a protected directory"
+  // SECURITY: a file at `.git` would stand in for the protected `.git/hooks`. test/attacks/host-paths: "a file cannot take the place of a protected directory"
   const below = ruleBelow(reach.rules.protected, place.path)
   if (below !== undefined && !place.leaf?.stats.isDirectory()) throw protectedPath(asked, below)
 }
@@ -24,7 +24,7 @@ export function permitMkdir(reach: Reach, place: Arrival, asked: Question): void
 }
 
 /** The thing at the place, with all below it, is to be moved, removed or replaced. */
-// SECURITY: `mv .git x` must not carry a protected path away. test/attacks/paths: "an ancestor of a protected path cannot be renamed"
+// SECURITY: `mv .git x` must not carry a protected path away. test/attacks/host-paths: "an ancestor of a protected path cannot be renamed"
 export function permitUproot(reach: Reach, place: Arrival, asked: Question): void {
   if (place.parent === undefined || reach.table.nestedNames(place.path).length > 0) {
     throw refusal('NOT_PERMITTED', asked, 'a mount is there or below it', {

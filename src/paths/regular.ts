@@ -23,7 +23,7 @@ export const severalNames = (asked: Question): Error =>
 /** The open file, or undefined if its name went to something else meanwhile. */
 // SECURITY: a second name may belong to a file of the host. A guest that unlinks its own name at the right
 // moment leaves a count of one, so count, name and change time must agree.
-// test/attacks/paths: "a file with a second name outside is not read"
+// test/attacks/host-paths: "a second name outside, linked and unlinked all the time, is not read"
 export function openSoleName(
   parent: Opened,
   name: string,

@@ -42,7 +42,7 @@ async function publish(
     dress(fd, target, replaced)
     await syncFile(fd)
     // SECURITY: rename acts on the name and never through it, so a link or a second name of the old file is
-    // replaced, not written. test/attacks/paths: "a write does not reach through a hard link"
+    // replaced, not written. test/attacks/host-paths: "a write does not reach through a hard link"
     renameSync(temporary, inside(target.parent.fd, target.name))
   } catch (error) {
     discard(temporary)
@@ -56,7 +56,7 @@ function dress(fd: number, target: Target, replaced: Opened | undefined): void {
   // A copy of old content must not become readable for somebody who could not read the original.
   const owner = replaced === undefined ? target.owner : ownerLike(replaced.stats)
   if (owner !== undefined) fchownSync(fd, owner.uid, owner.gid)
-  // SECURITY: set-user-id and set-group-id bits are never carried over. test/attacks/paths: "a write drops the setuid bit"
+  // SECURITY: set-user-id and set-group-id bits are never carried over. test/attacks/host-paths: "a write drops the setuid bit"
   fchmodSync(fd, replaced === undefined ? newFileMode : Number(replaced.stats.mode & 0o777n))
 }
 

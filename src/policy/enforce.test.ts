@@ -110,6 +110,14 @@ describe('the account of a policy', () => {
     ).toEqual([])
   })
 
+  it('where nothing is isolated a read-only mount is listed as not enforced, and a vault is refused all the same', () => {
+    const { notEnforced } = account({ isolates: false, capabilities: {}, mounts: [mount('ro')] })
+    expect(notEnforced.map(({ what }) => what)).toContain('mount.readonly')
+    expect(() => account({ isolates: false, capabilities: {}, mounts: [mount('vault')] })).toThrow(
+      unenforceable('mount.vault'),
+    )
+  })
+
   it('the refusal names everything that is missing at once, and no host path', () => {
     const settings = { memoryMb: 1, cpuCores: 1 }
     expect(() => account({ capabilities: without('memory', 'cpu'), settings, mounts: [mount('ro')] })).toThrow(

@@ -49,10 +49,14 @@ function needsOfField<F extends PolicyField>(
   return [{ what, because: field, must: demanded.has(field) || (isolates && field === 'network') }]
 }
 
-/** The mode of a mount is always somebody's word. */
-function needsOfMount({ mode, guestPath }: Mount): readonly Need[] {
+/** The mode of a mount is always somebody's word. Where nothing is isolated, file actions still hold a read-only mount, and
+ * the account says that commands do not; a vault's contents must never be in reach, whoever asks. */
+function needsOfMount({ mode, guestPath }: Mount, isolates: boolean): readonly Need[] {
   if (mode === 'rw') return []
-  return [{ what: mode === 'ro' ? 'mount.readonly' : 'mount.vault', because: `mount ${guestPath}`, must: true }]
+  const because = `mount ${guestPath}`
+  return [
+    mode === 'ro' ? { what: 'mount.readonly', because, must: isolates } : { what: 'mount.vault', because, must: true },
+  ]
 }
 
 function needsOf(input: AccountInput): readonly Need[] {
@@ -60,7 +64,7 @@ function needsOf(input: AccountInput): readonly Need[] {
     ...walls.map((what) => ({ what, because: isolation, must: input.isolates })),
     { what: 'syscalls.filtered', because: isolation, must: false },
     ...policyFields.flatMap((field) => needsOfField(field, input)),
-    ...input.mounts.flatMap(needsOfMount),
+    ...input.mounts.flatMap((mount) => needsOfMount(mount, input.isolates)),
   ]
 }
 

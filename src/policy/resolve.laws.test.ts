@@ -191,15 +191,15 @@ describe('for all layers', () => {
   })
 
   it('resolve neither changes nor keeps what it is given', () => {
-    holds([operatorValues], (one) => {
-      const copy = structuredClone(one)
-      const first = outcome([settings(one)])
-      expect(one).toEqual(copy)
-      one.env?.push('LATER')
-      one.denyRead?.push('/later')
-      one.protect?.push('later')
-      one.network?.allow?.push('later.example')
-      expect(first).toEqual(outcome([settings(copy)]))
+    holds([operatorValues], (generated) => {
+      const given = structuredClone(generated)
+      const first = outcome([settings(given)])
+      expect(given).toEqual(generated)
+      given.env?.push('LATER')
+      given.denyRead?.push('/later')
+      given.protect?.push('later')
+      given.network?.allow?.push('later.example')
+      expect(first).toEqual(outcome([settings(generated)]))
       return first !== undefined
     })
   })

@@ -86,7 +86,11 @@ async function drain(
 }
 
 /** A command may end without reading its input; a broken pipe is then the normal end of feeding. */
-async function feed(stdin: Writable | null, source: RunOptions['stdin'], onFault: (fault: unknown) => void): Promise<void> {
+async function feed(
+  stdin: Writable | null,
+  source: RunOptions['stdin'],
+  onFault: (fault: unknown) => void,
+): Promise<void> {
   if (stdin === null) return
   stdin.on('error', () => {})
   if (source === undefined || typeof source === 'string' || source instanceof Uint8Array) {

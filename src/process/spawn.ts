@@ -3,6 +3,7 @@
 // It knows nothing of sandboxes, policy or paths.
 import { closeSync, openSync } from 'node:fs'
 import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process'
+import { Socket } from 'node:net'
 import type { Readable, Writable } from 'node:stream'
 import { createDescriptorWatch } from './descriptors.ts'
 import { loadPipes } from './pipes.ts'
@@ -41,6 +42,8 @@ export interface SpawnedChild {
   /** Settles when the child has exited, whether or not someone still holds its output open. */
   readonly ended: Promise<ChildEnd>
   kill(signal: NodeJS.Signals): void
+  /** It, and its streams, keep our process alive no longer. */
+  unref(): void
 }
 
 /** How a child is started when the caller has made every descriptor itself. */
@@ -104,10 +107,24 @@ export function openSpawner(): Spawner {
     startRaw,
     spawnChild(request) {
       const { stdin, extraDescriptors = [], ...rest } = request
-      const wiring = wire([stdin === 'pipe' ? 'toChild' : nullDescriptor, 'fromChild', 'fromChild', ...extraDescriptors], makePipe)
+      const wiring = wire(
+        [stdin === 'pipe' ? 'toChild' : nullDescriptor, 'fromChild', 'fromChild', ...extraDescriptors],
+        makePipe,
+      )
       try {
+        wiring.giveChildEnds(rest.uid, rest.gid)
         const child = startOrUndo({ ...rest, stdio: wiring.stdio }, wiring)
-        return { ...joinStreams(wiring.ours(child)), pid: child.pid, ended: childEnd(child), kill: (signal) => void child.kill(signal) }
+        const streams = wiring.ours(child)
+        return {
+          ...joinStreams(streams),
+          pid: child.pid,
+          ended: childEnd(child),
+          kill: (signal) => void child.kill(signal),
+          unref() {
+            child.unref()
+            for (const stream of streams) if (stream instanceof Socket) stream.unref()
+          },
+        }
       } finally {
         wiring.closeChildEnds()
       }

@@ -1,7 +1,7 @@
 // Which descriptor of a child is joined to which stream of ours. Kept apart from the starting itself, because a child may
 // be started by another thread, which then gets plain descriptor numbers.
 import type { ChildProcess } from 'node:child_process'
-import { closeSync } from 'node:fs'
+import { closeSync, fchownSync } from 'node:fs'
 import type { Readable, Writable } from 'node:stream'
 import { readEnd, writeEnd, type MakePipe } from './pipes.ts'
 import type { ExtraDescriptor } from './spawn.ts'
@@ -14,6 +14,8 @@ export interface Wiring {
   /** The descriptors among them that only the child is to keep. */
   readonly childEnds: readonly number[]
   closeChildEnds(): void
+  /** Opening /dev/stdout anew asks for the owner of the pipe, so a child of another id is given its ends. */
+  giveChildEnds(uid: number | undefined, gid: number | undefined): void
   /** Our streams by index; a descriptor that was passed on has none. `child` is asked for those that Node made. */
   ours(child?: ChildProcess): readonly (Stream | undefined)[]
 }
@@ -35,7 +37,11 @@ export function wire(wanted: readonly ExtraDescriptor[], makePipe: MakePipe | un
     stdio,
     childEnds,
     closeChildEnds: () => childEnds.forEach((descriptor) => closeSync(descriptor)),
-    ours: (child) => stdio.map((entry, index) => (entry === 'pipe' ? (child?.stdio[index] as Stream | undefined) : streams[index])),
+    giveChildEnds(uid, gid) {
+      if (uid !== undefined && gid !== undefined) for (const descriptor of childEnds) fchownSync(descriptor, uid, gid)
+    },
+    ours: (child) =>
+      stdio.map((entry, index) => (entry === 'pipe' ? (child?.stdio[index] as Stream | undefined) : streams[index])),
   }
 }
 

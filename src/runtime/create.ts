@@ -1,6 +1,6 @@
 // The one composition root: joins settings, policy, paths and a backend into a sandbox. Everything below is handed what it
 // needs from here; nothing below reads configuration or the environment by itself.
-import { mkdirSync, rmSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { backendNames, openBackend } from '../backends/registry.ts'
 import type { Backend, BackendName, Plan, SandboxSpec } from '../contract/backend.ts'
@@ -10,8 +10,10 @@ import type { PolicyLayer, ResolvedPolicy } from '../contract/policy.ts'
 import type { Sandbox } from '../contract/sandbox.ts'
 import { GloveboxError } from '../errors/error.ts'
 import { parseGuestPath } from '../paths/guest.ts'
+import { sweepLocks } from '../paths/lock-file.ts'
 import { checkEnvironment, guestEnvironment } from '../policy/environment.ts'
 import { resolvePolicy } from '../policy/resolve.ts'
+import { closeScratch, openScratch, sweepScratch } from '../process/scratch.ts'
 import { prepareHome } from './home.ts'
 import type { MountRequest } from './mount-text.ts'
 import { resolveMounts } from './mounts.ts'
@@ -28,6 +30,8 @@ export interface CreateOptions {
   readonly env?: Readonly<Record<string, string>>
   /** Guest path in which commands begin. Default: /workspace, or the first mount. */
   readonly cwd?: string
+  /** The process is Glovebox's own, as on the command line: it may be changed for the sandbox's sake. */
+  readonly ownsProcess?: boolean
 }
 
 export interface Planned {
@@ -58,10 +62,11 @@ export async function planSandbox(options: CreateOptions): Promise<Planned> {
   checkEnvironment(options.env ?? {})
   const resolved = resolvePolicy(options.layers)
   const stateDir = stateHome()
-  const backend = await chooseBackend(options.backend, stateDir)
+  const backend = await chooseBackend(options, stateDir)
   const id = newSandboxId()
-  const scratch = join(stateDir, 'sandboxes', id) as HostPath
-  mkdirSync(scratch, { recursive: true, mode: 0o755 })
+  sweepScratch(join(stateDir, 'sandboxes'))
+  sweepLocks(join(stateDir, 'locks') as HostPath)
+  const scratch = openScratch(join(stateDir, 'sandboxes'), id) as HostPath
   try {
     const mounts = options.mounts === undefined ? [emptyWorkspace(scratch)] : resolveMounts(options.mounts)
     const home = await prepareHome(mounts, scratch, join(stateDir, 'locks') as HostPath)
@@ -86,9 +91,7 @@ export async function planSandbox(options: CreateOptions): Promise<Planned> {
   }
 }
 
-export function discardScratch(planned: Pick<Planned, 'scratch'>): void {
-  rmSync(planned.scratch, { recursive: true, force: true })
-}
+export const discardScratch = (planned: Pick<Planned, 'scratch'>): void => closeScratch(planned.scratch)
 
 function emptyWorkspace(scratch: HostPath): Mount {
   const hostPath = join(scratch, 'workspace') as HostPath
@@ -97,21 +100,26 @@ function emptyWorkspace(scratch: HostPath): Mount {
 }
 
 /** Never falls back: what is asked for is opened, or the reason is told. */
-async function chooseBackend(asked: BackendName | Backend | undefined, stateDir: HostPath): Promise<Backend> {
-  if (typeof asked === 'object') return asked
-  const name = asked ?? defaultBackend()
-  return openBackend(name, { stateDir, searchProgram: findSearchProgram() })
+async function chooseBackend({ backend, ownsProcess = false }: CreateOptions, stateDir: HostPath): Promise<Backend> {
+  if (typeof backend === 'object') return backend
+  return openBackend(backend ?? defaultBackend(), { stateDir, searchProgram: findSearchProgram(), ownsProcess })
 }
 
 export function defaultBackend(platform: NodeJS.Platform = process.platform): BackendName {
   if (platform === 'linux') return 'bwrap'
-  throw new GloveboxError('BACKEND_UNAVAILABLE', `Cannot choose a backend: none of ${backendNames.join(', ')} isolates on ${platform}`, {
-    hint: 'Run on Linux. The backend local runs here too, but isolates nothing; it must be asked for by name.',
-  })
+  throw new GloveboxError(
+    'BACKEND_UNAVAILABLE',
+    `Cannot choose a backend: none of ${backendNames.join(', ')} isolates on ${platform}`,
+    {
+      hint: 'Run on Linux. The backend local runs here too, but isolates nothing; it must be asked for by name.',
+    },
+  )
 }
 
 function chooseCwd(asked: string | undefined, mounts: readonly Mount[]): GuestPath {
   const workspace = '/workspace' as GuestPath
-  const start = mounts.some((mount) => mount.guestPath === workspace) ? workspace : (mounts[0]?.guestPath ?? ('/tmp' as GuestPath))
+  const start = mounts.some((mount) => mount.guestPath === workspace)
+    ? workspace
+    : (mounts[0]?.guestPath ?? ('/tmp' as GuestPath))
   return asked === undefined ? start : parseGuestPath(asked, start)
 }

@@ -45,8 +45,14 @@ export function createExecutor({ plan, resolved, boundary }: Execution): Executo
     checkEnvironment(options.env ?? {})
     const limits = execLimits(resolved, options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs })
     const cwd = await checkCwd(options.cwd)
-    options.signal?.throwIfAborted()
-    const child = await boundary.spawn({ argv, cwd, env: options.env ?? {}, stdin: options.stdin === undefined ? 'none' : 'pipe' })
+    if (options.signal?.aborted === true)
+      throw new GloveboxError('CANCELLED', 'Cannot run the command: it was cancelled before it began')
+    const child = await boundary.spawn({
+      argv,
+      cwd,
+      env: options.env ?? {},
+      stdin: options.stdin === undefined ? 'none' : 'pipe',
+    })
     const collected = await collect(child, { ...limits, ...options, timeoutMs: limits.timeoutMs })
     if (collected.setupFailed !== undefined) throw boundaryFailed(plan.backend, collected.setupFailed, collected)
     return toResult(collected, plan, cwd)
@@ -59,9 +65,12 @@ function checkArguments(argv: readonly string[]): void {
     throw new GloveboxError('INVALID_INPUT', 'Cannot run the command: it is empty', { hint: 'Name a program.' })
   // A shell on the way would take it for an option of its own.
   if (program.startsWith('-'))
-    throw new GloveboxError('INVALID_INPUT', 'Cannot run the command: its name begins with "-"', { hint: 'Write ./ before it.' })
+    throw new GloveboxError('INVALID_INPUT', 'Cannot run the command: its name begins with "-"', {
+      hint: 'Write ./ before it.',
+    })
   const bad = argv.findIndex((argument) => typeof argument !== 'string' || argument.includes('\0'))
-  if (bad >= 0) throw new GloveboxError('INVALID_INPUT', `Cannot run the command: argument ${bad} has a NUL byte or is no text`)
+  if (bad >= 0)
+    throw new GloveboxError('INVALID_INPUT', `Cannot run the command: argument ${bad} has a NUL byte or is no text`)
   // The kernel takes no single argument above 128 KiB.
   const long = argv.findIndex((argument) => Buffer.byteLength(argument) >= 131_072)
   if (long >= 0)

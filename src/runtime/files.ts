@@ -9,10 +9,15 @@ export function sandboxFiles(execute: Execute): SandboxFiles {
   const ask = async <T>(name: string, input: Record<string, unknown>, signal?: AbortSignal): Promise<T> =>
     (await execute(name, present(input), signal === undefined ? {} : { signal })) as T
   return {
-    read: async (path, options = {}) => (await ask<{ text: string }>('read_text', { path, ...options, whole: options.startLine === undefined })).text,
+    read: async (path, options = {}) =>
+      (await ask<{ text: string }>('read_text', { path, ...options, whole: options.startLine === undefined })).text,
     readBytes: async (path) => Buffer.from((await ask<{ base64: string }>('read_bytes', { path })).base64, 'base64'),
     async write(path, content, { append = false, expectedSha256 } = {}) {
-      if (append) await ask('append_text', typeof content === 'string' ? { path, text: content } : { path, base64: base64(content) })
+      if (append)
+        await ask(
+          'append_text',
+          typeof content === 'string' ? { path, text: content } : { path, base64: base64(content) },
+        )
       else if (typeof content === 'string') await ask('write_text', { path, text: content, expectedSha256 })
       else await ask('write_bytes', { path, base64: base64(content), expectedSha256 })
     },
@@ -35,7 +40,8 @@ export function sandboxFiles(execute: Execute): SandboxFiles {
   }
 }
 
-const base64 = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
+const base64 = (bytes: Uint8Array): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
 
 /** An option that was given as undefined was not given. */
 const present = (input: Record<string, unknown>): Record<string, unknown> =>

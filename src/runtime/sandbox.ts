@@ -25,7 +25,9 @@ export function liveSandbox(live: Live): Sandbox {
   let ending: Promise<void> | undefined
   const requireAlive = (): void => {
     if (ending !== undefined)
-      throw new GloveboxError('SANDBOX_GONE', 'Cannot use the sandbox: it has been killed', { hint: 'Create a new one.' })
+      throw new GloveboxError('SANDBOX_GONE', 'Cannot use the sandbox: it has been killed', {
+        hint: 'Create a new one.',
+      })
   }
   const executor = createExecutor(live)
   const run = async (argv: readonly [string, ...string[]], options: RunOptions): Promise<ExecResult> => {
@@ -58,7 +60,7 @@ export function liveSandbox(live: Live): Sandbox {
     execute,
     commands: {
       run: async (command, options = {}) =>
-        run(typeof command === 'string' ? [boundary.shell, '-c', command] : command, options),
+        run(typeof command === 'string' ? [boundary.shell, '-c', '--', command] : command, options),
     },
     files: sandboxFiles(execute),
     kill,

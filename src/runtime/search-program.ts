@@ -13,9 +13,13 @@ export function findSearchProgram(): HostPath {
     const door = createRequire(require.resolve('@vscode/ripgrep'))
     return realpathSync(join(dirname(door.resolve(`${name}/package.json`)), 'bin', 'rg')) as HostPath
   } catch (error) {
-    throw new GloveboxError('BACKEND_UNAVAILABLE', 'Cannot search files: the package that brings the search program is not installed', {
-      hint: 'Install the dependencies again, with optional ones: npm ci --include=optional.',
-      operatorDetail: error instanceof Error ? error.message : String(error),
-    })
+    throw new GloveboxError(
+      'BACKEND_UNAVAILABLE',
+      'Cannot search files: the package that brings the search program is not installed',
+      {
+        hint: 'Install the dependencies again, with optional ones: npm ci --include=optional.',
+        operatorDetail: error instanceof Error ? error.message : String(error),
+      },
+    )
   }
 }

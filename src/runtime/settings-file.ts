@@ -2,9 +2,10 @@
 // SECURITY: settings decide what the guest may do, so a file that somebody else could have written is refused,
 // not skipped: skipping would let an intruder remove a limit by spoiling the file.
 // test/attacks/settings: "settings that another party could have written are refused"
-import { closeSync, constants, fstatSync, lstatSync, openSync, readSync, type Stats } from 'node:fs'
+import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, readSync, type Stats } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { GloveboxError } from '../errors/error.ts'
+import { settingsStandIn } from '../policy/protect.ts'
 
 export const settingsName = 'glovebox.yaml'
 const misspelt = ['glovebox.yml', '.glovebox.yaml', '.glovebox.yml']
@@ -20,7 +21,7 @@ export interface SettingsText {
 export function findSettingsFile(directory: string): string | undefined {
   for (const place of upward(directory)) {
     const path = join(place, settingsName)
-    if (isThere(path)) {
+    if (isThere(path) && !isStandIn(path)) {
       refuseGuestMade(path)
       return path
     }
@@ -30,6 +31,20 @@ export function findSettingsFile(directory: string): string | undefined {
     }
   }
   return undefined
+}
+
+/** SECURITY: a stand-in must not hide settings further up. test/faults/kill: "a stand-in hides no settings further up" */
+function isStandIn(path: string): boolean {
+  try {
+    const { size } = lstatSync(path)
+    if (size !== Buffer.byteLength(settingsStandIn)) return false
+    return (
+      readFileSync(path, { encoding: 'utf8', flag: constants.O_NOFOLLOW | constants.O_NONBLOCK }) === settingsStandIn
+    )
+  } catch (cause) {
+    // Gone: the sandbox that needed it has just ended. Anything else is told when it is read as settings.
+    return (cause as NodeJS.ErrnoException).code === 'ENOENT'
+  }
 }
 
 export function readSettingsFile(path: string): SettingsText {

@@ -21,9 +21,13 @@ export function stateHome(environment: Readonly<Record<string, string | undefine
   const seen = statSync(path)
   // SECURITY: journals name what the next start removes; whoever can write them decides what that is.
   if (seen.uid !== process.getuid?.() || (seen.mode & 0o022) !== 0)
-    throw new GloveboxError('NOT_PERMITTED', 'Cannot keep state: its directory belongs to, or can be written by, somebody else', {
-      hint: 'Set GLOVEBOX_STATE_DIR to a directory of your own.',
-      operatorDetail: path,
-    })
+    throw new GloveboxError(
+      'NOT_PERMITTED',
+      'Cannot keep state: its directory belongs to, or can be written by, somebody else',
+      {
+        hint: 'Set GLOVEBOX_STATE_DIR to a directory of your own.',
+        operatorDetail: path,
+      },
+    )
   return path
 }

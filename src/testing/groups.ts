@@ -2,20 +2,25 @@
 import type { CaseGroup, ConformanceCase } from './case.ts'
 import { actionCases } from './cases/actions.ts'
 import { compileCases } from './cases/compile.ts'
+import { concurrencyCases } from './cases/concurrency.ts'
 import { cwdCases } from './cases/cwd.ts'
 import { cancelCases, timeoutCases } from './cases/deadline.ts'
+import { describeCases } from './cases/describe.ts'
 import { environmentCases } from './cases/environment.ts'
 import { exitCases } from './cases/exits.ts'
+import { fileArrangeCases } from './cases/files-arrange.ts'
 import { fileReadCases } from './cases/files-read.ts'
 import { fileWriteCases } from './cases/files-write.ts'
 import { hiddenCases, protectedCases } from './cases/guarded.ts'
+import { killCases } from './cases/kill.ts'
 import { lifecycleCases } from './cases/lifecycle.ts'
 import { limitCases } from './cases/limits.ts'
 import { linkCases } from './cases/links.ts'
+import { mountModeCases } from './cases/mount-modes.ts'
 import { mountCases } from './cases/mounts.ts'
 import { outputCases } from './cases/output.ts'
 import { policyCases } from './cases/policy.ts'
-import { concurrencyCases, describeCases, killCases, secrecyCases } from './cases/sandbox.ts'
+import { secrecyCases } from './cases/secrecy.ts'
 import { searchCases } from './cases/search.ts'
 import { spawnCases } from './cases/spawn.ts'
 import { stdinCases } from './cases/stdin.ts'
@@ -35,8 +40,10 @@ export const conformanceGroups: readonly CaseGroup[] = [
   { about: 'environment', cases: environmentCases },
   { about: 'working directory', cases: cwdCases },
   { about: 'mounts', cases: mountCases },
+  { about: 'read-only mounts and vaults', cases: mountModeCases },
   { about: 'reading files', cases: fileReadCases },
   { about: 'writing files', cases: fileWriteCases },
+  { about: 'directories, removal, renaming', cases: fileArrangeCases },
   { about: 'links and special files', cases: linkCases },
   { about: 'protected names', cases: protectedCases },
   { about: 'hidden paths', cases: hiddenCases },

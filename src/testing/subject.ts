@@ -124,7 +124,10 @@ export async function openStage(backend: Backend): Promise<Stage> {
   return {
     enter,
     async close() {
-      for (const opened of shared.values()) await (await opened).sandbox.kill()
+      // A scene that could not be opened has failed its cases already, and made nothing that could be left behind.
+      for (const opened of await Promise.allSettled(shared.values())) {
+        if (opened.status === 'fulfilled') await opened.value.sandbox.kill()
+      }
       await rm(root, { recursive: true, force: true })
       return ids
     },

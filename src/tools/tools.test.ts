@@ -222,5 +222,6 @@ describe('text of the guest inside ours', () => {
     expect(plainOutput('\u001B]'.repeat(300_000))).toHaveLength(0)
     expect(performance.now() - started).toBeLessThan(2000)
     expect(plainOutput('a\tb\nc\u009Bd')).toBe('a\tb\ncd')
+    expect(plainOutput('\u001B]0;never ended\nrest')).toBe('0;never ended\nrest')
   })
 })

@@ -4,7 +4,6 @@ import { symlinkRace } from './symlink-race.ts'
 describe.skipIf(process.platform !== 'linux')('symlink race', () => {
   it('no try leaks', async () => {
     const result = await symlinkRace({ tries: 5000, naive: false })
-    console.log(result)
     expect(result).toMatchObject({ tries: 5000, leaks: 0 })
     // The race took place: both sides of the swap were met.
     expect(result.reads).toBeGreaterThan(0)
@@ -14,7 +13,6 @@ describe.skipIf(process.platform !== 'linux')('symlink race', () => {
 
   it('the naive control leaks', async () => {
     const result = await symlinkRace({ tries: 200_000, naive: true, untilLeak: true })
-    console.log(result)
     expect(result.leaks).toBeGreaterThanOrEqual(1)
   })
 })

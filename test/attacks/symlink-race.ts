@@ -130,10 +130,10 @@ function writesOutside({ outside }: TemporaryMounts): number {
 
 const expectedCodes = new Set(['NOT_FOUND', 'LINK_REFUSED', 'NOT_A_DIRECTORY', 'BUSY'])
 
-/** Between two renames the name is missing for a moment; everything else must be a refusal of ours. */
+/** Ours must be one that fits the race; the naive control stumbles over the swap in ways of its own. */
 function isRefusal(error: unknown): boolean {
   if (isGloveboxError(error)) return expectedCodes.has(error.code)
-  return error instanceof NaiveRefusal || (error instanceof Error && 'code' in error && error.code === 'ENOENT')
+  return error instanceof NaiveRefusal || (error instanceof Error && 'syscall' in error)
 }
 
 async function end(child: ChildProcess): Promise<void> {

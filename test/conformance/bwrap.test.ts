@@ -1,15 +1,14 @@
 // The whole contract on `bwrap`, started by whoever runs the tests; bwrap-user.test.ts runs it again as an ordinary user.
-import { mkdtempSync, realpathSync } from 'node:fs'
+import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, it } from 'vitest'
-import { openBackend } from '../../src/backends/registry.ts'
+import { afterAll, describe, it } from 'vitest'
 import type { HostPath } from '../../src/contract/mount.ts'
-import { findSearchProgram } from '../../src/runtime/search-program.ts'
-import { describeBackend } from '../../src/testing/index.ts'
+import { describeBackend, findSearchProgram, openBackend } from './built.ts'
 import { isRequired } from './required.ts'
 
 const stateDir = realpathSync(mkdtempSync(join(tmpdir(), 'glovebox-state-'))) as HostPath
+afterAll(() => rmSync(stateDir, { recursive: true, force: true }))
 
 await describeBackend({
   name: 'bwrap',

@@ -23,7 +23,7 @@ export interface SearchEnd {
 }
 
 /** SECURITY: no configuration file and no ignore file of the guest decides what a search sees, no link is
- * followed out of the root. test/attacks/files: "a search does not follow a symlink out of its root" */
+ * followed out of the root. test/attacks/actions: "a search does not follow a symlink out of its root" */
 export const fixedArguments = ['--no-config', '--hidden', '--no-ignore', '--no-follow', '--color=never'] as const
 
 const newline = 0x0a

@@ -14,7 +14,9 @@ export function childrenOf(pid: number): readonly number[] {
     return numbers(readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1'))
   } catch {
     // A kernel may be built without that file; the parents' numbers tell the same, at more cost.
-    return readdirSync('/proc').map(Number).filter((each) => Number.isInteger(each) && parentOf(each) === pid)
+    return readdirSync('/proc')
+      .map(Number)
+      .filter((each) => Number.isInteger(each) && parentOf(each) === pid)
   }
 }
 
@@ -27,4 +29,9 @@ export function parentOf(pid: number): number | undefined {
   }
 }
 
-const numbers = (text: string): readonly number[] => text.split(' ').map((word) => word.trim()).filter((word) => word !== '').map(Number)
+const numbers = (text: string): readonly number[] =>
+  text
+    .split(' ')
+    .map((word) => word.trim())
+    .filter((word) => word !== '')
+    .map(Number)

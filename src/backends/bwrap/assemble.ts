@@ -1,16 +1,17 @@
 // Puts a boundary together, piece by piece, and takes it apart again in the opposite order, also when a piece is refused.
-import { existsSync, mkdirSync, openSync, closeSync, rmSync, unlinkSync, writeFileSync } from 'node:fs'
+import { closeSync, existsSync, openSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SandboxSpec } from '../../contract/backend.ts'
 import type { SandboxId } from '../../contract/ids.ts'
 import type { HostPath, Mount } from '../../contract/mount.ts'
 import { openHostFiles } from '../../paths/host-files.ts'
+import { closeScratch, openScratch } from '../../process/scratch.ts'
 import { liveBoundary, type LiveBoundary } from './boundary.ts'
 import type { HostFacts } from './facts.ts'
 import type { Launcher } from './launcher/launcher.ts'
-import { createLimitGroup, limitGroupName, type LimitGroup, type LimitsPlan } from './limits/limits.ts'
+import { createLimitGroup, limitGroupName, type LimitGroup, type LimitsPlan, type RunProgram } from './limits/limits.ts'
+import { forgetLimitGroup, recordLimitGroup } from './limits/sweep.ts'
 import { openMasks, vaultNames } from './masks.ts'
-import { recordLimitGroup } from './limit-journal.ts'
 import { openProtection } from './protection.ts'
 import { compileFilter } from './seccomp/filter.ts'
 import { openSources } from './sources.ts'
@@ -22,11 +23,16 @@ export interface AssemblyParts {
   readonly limitsPlan: LimitsPlan
   readonly launcher: Launcher
   readonly stateDir: HostPath
+  readonly title: string
+  /** For a systemd scope, which is made by a program. */
+  readonly run: RunProgram
 }
 
 export interface Assembled extends LiveBoundary {
   end(): Promise<void>
 }
+
+export const scratchRoot = (stateDir: string): string => join(stateDir, 'bwrap')
 
 type Undo = () => void | Promise<void>
 
@@ -37,9 +43,8 @@ export async function createBoundary(parts: AssemblyParts): Promise<Assembled> {
     for (const step of undo.splice(0).reverse()) await step()
   }
   try {
-    const scratch = join(stateDir, 'bwrap', id)
-    mkdirSync(scratch, { recursive: true, mode: 0o755 })
-    undo.push(() => rmSync(scratch, { recursive: true, force: true }))
+    const scratch = openScratch(scratchRoot(stateDir), id)
+    undo.push(() => closeScratch(scratch))
 
     const { spec } = parts
     const homeMount: Mount = { ...spec.home, mode: 'rw' }
@@ -52,7 +57,10 @@ export async function createBoundary(parts: AssemblyParts): Promise<Assembled> {
     undo.push(() => files.close())
 
     const limitGroup = await openLimitGroup(parts)
-    if (limitGroup !== undefined) undo.push(() => limitGroup.destroy())
+    if (limitGroup !== undefined) {
+      undo.push(() => forgetLimitGroup({ sandboxId: id, stateDir }))
+      undo.push(() => limitGroup.destroy())
+    }
 
     const sources = await openSources({ spec, behind: vaultsShown(spec, scratch), facts, files, launcher })
     undo.push(() => sources.release())
@@ -65,7 +73,20 @@ export async function createBoundary(parts: AssemblyParts): Promise<Assembled> {
     undo.push(() => closeSync(filterDescriptor))
 
     const shell = existsSync('/bin/bash') ? '/bin/bash' : '/bin/sh'
-    const boundary = liveBoundary({ id, spec, facts, files, launcher, sources, limitGroup, filterDescriptor, masks, shell, guards: () => protection.guards() })
+    const boundary = liveBoundary({
+      id,
+      spec,
+      facts,
+      files,
+      launcher,
+      sources,
+      limitGroup,
+      filterDescriptor,
+      masks,
+      shell,
+      title: parts.title,
+      guards: () => protection.guards(),
+    })
     return {
       ...boundary,
       async end() {
@@ -85,14 +106,14 @@ function vaultsShown(spec: SandboxSpec, scratch: string): ReadonlyMap<Mount, str
   return new Map(vaults.map((mount, index) => [mount, vaultNames(mount, scratch, index)]))
 }
 
-async function openLimitGroup({ id, spec, limitsPlan, stateDir }: AssemblyParts): Promise<LimitGroup | undefined> {
+async function openLimitGroup({ id, spec, limitsPlan, stateDir, run }: AssemblyParts): Promise<LimitGroup | undefined> {
   if (limitsPlan.enforces.length === 0) return undefined
   const { memoryMb, cpuCores, pids } = spec.policy
   return createLimitGroup(
     limitsPlan,
     limitGroupName(id),
     { memoryBytes: memoryMb * 1024 * 1024, cpuCores, pids },
-    { beforeMaking: (directories) => recordLimitGroup({ sandboxId: id, stateDir, directories }) },
+    { run, beforeMaking: (directories) => recordLimitGroup({ sandboxId: id, stateDir, directories }) },
   )
 }
 

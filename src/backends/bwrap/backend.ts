@@ -1,17 +1,23 @@
 // bubblewrap: namespaces, mounts and a system-call filter from an unprivileged program. The strongest boundary that a Linux
 // host has without a daemon or a virtual machine. Promises that a command runs inside the whole boundary or not at all.
 // Knows nothing of sandboxes' users, of actions or of records.
+import { randomUUID } from 'node:crypto'
 import type { Backend, Boundary, SandboxSpec } from '../../contract/backend.ts'
 import type { SandboxId } from '../../contract/ids.ts'
 import type { HostPath } from '../../contract/mount.ts'
 import { GloveboxError } from '../../errors/error.ts'
+import { sweepScratch } from '../../process/scratch.ts'
 import { openSpawner } from '../../process/spawn.ts'
+import { startWarden } from '../../process/warden.ts'
 import { capabilitiesFor, type LimitsFacts } from './capabilities.ts'
 import { compilePlan } from './compile.ts'
-import { createBoundary, type Assembled } from './assemble.ts'
+import { createBoundary, scratchRoot, type Assembled } from './assemble.ts'
 import { findBwrap, gatherFacts, type Missing } from './facts.ts'
+import { programRunner } from './run-program.ts'
+import { guestKernelId } from './launcher/kernel-id.ts'
 import { openDirectLauncher, type Launcher } from './launcher/launcher.ts'
 import { detectLimits, readLimitsHost } from './limits/limits.ts'
+import { sweepLimitGroups } from './limits/sweep.ts'
 import { sweepPlaceholders } from './placeholders.ts'
 import { probeBwrap } from './probe.ts'
 
@@ -19,17 +25,22 @@ export interface BwrapOptions {
   /** Journals, covers and locks; out of every guest's reach. */
   readonly stateDir: HostPath
   readonly searchProgram: HostPath
+  /** The process does nothing else but serve this backend, so its main thread may leave the host's mounts. */
+  readonly ownsProcess?: boolean
 }
 
 export async function openBackend(options: BwrapOptions): Promise<Backend> {
   const found = findBwrap()
   if (!('path' in found)) return unavailableBackend(found)
   const spawner = openSpawner()
+  const run = programRunner(spawner)
   const startedByRoot = process.getuid?.() === 0
   // The thread takes longer to start than everything else here; it is awaited only where it is needed.
-  const launcher = startedByRoot ? openRoot(found.path) : Promise.resolve(openDirectLauncher())
+  const launcher = startedByRoot
+    ? openRoot(found.path, options.ownsProcess === true)
+    : Promise.resolve(openDirectLauncher())
   launcher.catch(() => {})
-  const facts = await gatherFacts(spawner, found.path, options.searchProgram)
+  const facts = await gatherFacts(spawner, { ...options, bwrapPath: found.path })
   const limitsPlan = detectLimits(readLimitsHost())
   const limits: LimitsFacts = {
     enforces: limitsPlan.enforces,
@@ -37,7 +48,15 @@ export async function openBackend(options: BwrapOptions): Promise<Backend> {
   }
   const live = new Map<SandboxId, Assembled>()
   const destroying = new Map<SandboxId, Promise<void>>()
-  const sweeping = sweepPlaceholders(options.stateDir)
+  const sweeping = sweepLeftovers(options.stateDir)
+  sweeping.catch(() => {})
+  const title = `glovebox-gate-${randomUUID()}`
+  let guarded = false
+  const guardOnce = (): void => {
+    if (!guarded)
+      startWarden(spawner, { token: title, ...(startedByRoot ? { uid: guestKernelId, gid: guestKernelId } : {}) })
+    guarded = true
+  }
 
   const destroy = async (id: SandboxId): Promise<void> => {
     const boundary = live.get(id)
@@ -52,7 +71,17 @@ export async function openBackend(options: BwrapOptions): Promise<Backend> {
     async create(id, plan) {
       if (live.has(id)) throw new GloveboxError('ALREADY_EXISTS', `Cannot create ${id}: it exists`)
       await sweeping
-      const boundary = await createBoundary({ id, spec: plan.spec, facts, limitsPlan, launcher: await launcher, stateDir: options.stateDir })
+      guardOnce()
+      const boundary = await createBoundary({
+        id,
+        spec: plan.spec,
+        facts,
+        limitsPlan,
+        launcher: await launcher,
+        stateDir: options.stateDir,
+        run,
+        title,
+      })
       live.set(id, boundary)
       return boundary
     },
@@ -66,9 +95,16 @@ export async function openBackend(options: BwrapOptions): Promise<Backend> {
   }
 }
 
-async function openRoot(bwrapPath: string): Promise<Launcher> {
-  const { openRootLauncher } = await import('./launcher/root-launcher.ts')
-  return openRootLauncher(bwrapPath)
+/** What a process that was killed has left: its resource groups first, since what runs in them may hold the rest. */
+async function sweepLeftovers(stateDir: string): Promise<void> {
+  await sweepLimitGroups(stateDir)
+  await sweepPlaceholders(stateDir)
+  sweepScratch(scratchRoot(stateDir))
+}
+
+async function openRoot(bwrapPath: string, ownsProcess: boolean): Promise<Launcher> {
+  if (ownsProcess) return (await import('./launcher/owned-launcher.ts')).openOwnedLauncher(bwrapPath)
+  return (await import('./launcher/root-launcher.ts')).openRootLauncher(bwrapPath)
 }
 
 function unavailableBackend({ reason, fix }: Missing): Backend {

@@ -5,7 +5,14 @@ import type { SandboxId } from '../../contract/ids.ts'
 import { GloveboxError } from '../../errors/error.ts'
 import type { HostFiles } from '../../paths/host-files.ts'
 import { admit } from './admit.ts'
-import { boundaryArguments, environmentArguments, gateLimits, guestSearchProgram, type Guard, type Mask } from './compile.ts'
+import {
+  boundaryArguments,
+  environmentArguments,
+  gateLimits,
+  guestSearchProgram,
+  type Guard,
+  type Mask,
+} from './compile.ts'
 import type { HostFacts } from './facts.ts'
 import { gateCommand, descriptors } from './gate.ts'
 import type { Launcher } from './launcher/launcher.ts'
@@ -28,6 +35,8 @@ export interface BoundaryParts {
   readonly filterDescriptor: number
   readonly masks: readonly Mask[]
   readonly shell: string
+  /** The name of every gate of this process: the warden's token. */
+  readonly title: string
   /** Looked at before every command. */
   guards(): Promise<readonly Guard[]>
 }
@@ -63,20 +72,24 @@ export function liveBoundary(parts: BoundaryParts): LiveBoundary {
     searchProgram: guestSearchProgram,
     shell: parts.shell,
     async spawn(request: SpawnRequest) {
-      const words = [
-        ...(await boundaryWords()),
-        ...environmentArguments({ ...spec.env, ...request.env }),
-        '--chdir',
-        request.cwd,
-      ]
+      const env = { ...spec.env, ...request.env }
+      const words = [...(await boundaryWords()), ...environmentArguments(env), '--chdir', request.cwd]
       if (words.length > mostArguments) throw tooMany()
       const filter = openSync(`/proc/self/fd/${parts.filterDescriptor}`, 'r')
-      const child = await parts.launcher.launch({
-        file: facts.bwrapPath,
-        args: ['--args', String(descriptors.arguments), '--', ...gateCommand(gateLimits(spec, facts)), ...request.argv],
-        stdin: request.stdin,
-        extraDescriptors: ['toChild', filter, 'fromChild', 'toChild', ...sources.descriptors],
-      }).finally(() => closeSync(filter))
+      const child = await parts.launcher
+        .launch({
+          file: facts.bwrapPath,
+          args: [
+            '--args',
+            String(descriptors.arguments),
+            '--',
+            ...gateCommand({ ...gateLimits(spec, facts), names: Object.keys(env), title: parts.title }),
+            ...request.argv,
+          ],
+          stdin: request.stdin,
+          extraDescriptors: ['toChild', filter, 'fromChild', 'toChild', ...sources.descriptors],
+        })
+        .finally(() => closeSync(filter))
       const process = followBwrap(child, {
         options: Buffer.from(words.map((word) => `${word}\0`).join('')),
         admit: async (pid) => (parts.limitGroup === undefined ? undefined : admit(parts.limitGroup, pid)),
@@ -95,6 +108,10 @@ export function liveBoundary(parts: BoundaryParts): LiveBoundary {
 }
 
 const tooMany = (): GloveboxError =>
-  new GloveboxError('TOO_LARGE', 'Cannot run the command: the sandbox has more mounts, names and variables than bubblewrap takes', {
-    hint: 'Mount fewer, larger directories, or pass fewer variables.',
-  })
+  new GloveboxError(
+    'TOO_LARGE',
+    'Cannot run the command: the sandbox has more mounts, names and variables than bubblewrap takes',
+    {
+      hint: 'Mount fewer, larger directories, or pass fewer variables.',
+    },
+  )

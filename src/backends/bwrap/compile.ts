@@ -1,12 +1,12 @@
 // From a spec to what bwrap is told. Pure: the same spec and the same facts about the host give the same words.
 // Order matters and is part of the boundary: system directories, devices, private tmpfs, mounts from the outside in,
-// then guards over protected names, then masks over what may not be read, and the root read-only at the very end.
+// with guards over protected names among them, then masks over what may not be read, and the root read-only at the very end.
 import type { Plan, SandboxSpec } from '../../contract/backend.ts'
 import type { Mount } from '../../contract/mount.ts'
 import { accountFor } from '../../policy/enforce.ts'
 import { capabilitiesFor, whyNot, type LimitsFacts } from './capabilities.ts'
 import type { HostFacts } from './facts.ts'
-import { descriptors, gateCommand } from './gate.ts'
+import { descriptors, gateCommand, nameAtGate } from './gate.ts'
 import { compileFilter } from './seccomp/filter.ts'
 
 export const guestSearchProgram = '/.glovebox/rg'
@@ -59,7 +59,7 @@ export function compilePlan(spec: SandboxSpec, facts: HostFacts, limits: LimitsF
       '--chdir',
       spec.cwd,
       '--',
-      ...gateCommand(gateLimits(spec, facts)),
+      ...gateCommand({ ...gateLimits(spec, facts), names: Object.keys(spec.env) }),
       '…',
     ],
     mounts: mountWords(spec),
@@ -97,7 +97,6 @@ export function boundaryArguments(spec: SandboxSpec, facts: HostFacts, layout: L
     ...bind('rw', layout.home, spec.home.guestPath),
     ...bind('ro', layout.searchProgram, guestSearchProgram),
     ...mountArguments(layout),
-    ...layout.guards.flatMap((guard) => bind(guard.rule === 'pin' ? 'rw' : 'ro', { path: guard.source }, guard.guestPath)),
     ...layout.masks.flatMap(maskArguments),
     // SECURITY: the root is a tmpfs of half the memory's size. test/attacks/resources: "the root directory cannot be filled"
     '--remount-ro',
@@ -140,7 +139,9 @@ function systemArguments(spec: SandboxSpec, facts: HostFacts): readonly string[]
   const resolver = spec.policy.network.mode === 'full' ? facts.resolverFile : undefined
   return [
     ...facts.system.flatMap((entry) =>
-      entry.linkTarget === undefined ? ['--ro-bind', entry.path, entry.path] : ['--symlink', entry.linkTarget, entry.path],
+      entry.linkTarget === undefined
+        ? ['--ro-bind', entry.path, entry.path]
+        : ['--symlink', entry.linkTarget, entry.path],
     ),
     ...(resolver === undefined ? [] : ['--ro-bind', resolver, resolver]),
     '--proc',
@@ -149,6 +150,9 @@ function systemArguments(spec: SandboxSpec, facts: HostFacts): readonly string[]
     '--ro-bind',
     '/proc/sys',
     '/proc/sys',
+    // SECURITY: bwrap's first process is of the guest's id; written into, it forgets that it dies with its parent, and the
+    // guest outlives the host. test/attacks/processes: "the first process cannot be made to outlive the host"
+    ...['/proc/1/mem', '/proc/1/task/1/mem'].flatMap((memory) => ['--ro-bind', '/dev/null', memory]),
   ]
 }
 
@@ -177,11 +181,17 @@ function deviceArguments(spec: SandboxSpec): readonly string[] {
   ]
 }
 
-/** From the outside in: a mount below another one must come after it, or it would be covered. */
+/** Mounts and guards from the outside in: what lies below another one must come after it, or it would be covered. */
 function mountArguments(layout: Layout): readonly string[] {
-  return layout.mounts
-    .toSorted((a, b) => depth(a.mount.guestPath) - depth(b.mount.guestPath))
-    .flatMap(({ mount, source }) => bind(mount.mode === 'rw' ? 'rw' : 'ro', source, mount.guestPath))
+  const mounts = layout.mounts.map(({ mount: { guestPath, mode }, source }) => ({ guestPath, mode, source }))
+  const guards = layout.guards.map(({ guestPath, rule, source }) => ({
+    guestPath,
+    mode: rule,
+    source: { path: source },
+  }))
+  return [...mounts, ...guards]
+    .toSorted((a, b) => depth(a.guestPath) - depth(b.guestPath))
+    .flatMap(({ guestPath, mode, source }) => bind(mode === 'rw' || mode === 'pin' ? 'rw' : 'ro', source, guestPath))
 }
 
 const depth = (path: string): number => path.split('/').length
@@ -199,7 +209,7 @@ function maskArguments(mask: Mask): readonly string[] {
 }
 
 export const environmentArguments = (env: Readonly<Record<string, string>>): readonly string[] =>
-  Object.entries(env).flatMap(([name, value]) => ['--setenv', name, value])
+  Object.entries(env).flatMap(([name, value]) => ['--setenv', nameAtGate(name), value])
 
 function mountWords(spec: SandboxSpec): readonly string[] {
   const { policy } = spec

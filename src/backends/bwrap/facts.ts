@@ -1,5 +1,6 @@
 // What the backend must know of the host before it can compile anything. Gathered once; everything after is pure.
-import { lstatSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs'
+import { lstatSync, readFileSync, readlinkSync, realpathSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { HostPath } from '../../contract/mount.ts'
 import type { Spawner } from '../../process/spawn.ts'
 
@@ -34,7 +35,8 @@ export interface Missing {
   readonly fix: string
 }
 
-export const installFix = 'Install it: apt-get install bubblewrap (Debian, Ubuntu), dnf install bubblewrap (Fedora), apk add bubblewrap (Alpine).'
+export const installFix =
+  'Install it: apt-get install bubblewrap (Debian, Ubuntu), dnf install bubblewrap (Fedora), apk add bubblewrap (Alpine).'
 
 /** Gives the path, or says why no bwrap here can be trusted with being the boundary. */
 export function findBwrap(places: readonly string[] = bwrapPlaces): { readonly path: string } | Missing {
@@ -54,14 +56,21 @@ export function findBwrap(places: readonly string[] = bwrapPlaces): { readonly p
   return { reason: 'bubblewrap is not installed', fix: installFix }
 }
 
-export async function gatherFacts(spawner: Spawner, bwrapPath: string, searchProgram: HostPath): Promise<HostFacts> {
-  const [version, help] = await Promise.all([read(spawner, bwrapPath, '--version'), read(spawner, bwrapPath, '--help')])
+export async function gatherFacts(
+  spawner: Spawner,
+  {
+    bwrapPath,
+    searchProgram,
+    stateDir,
+  }: { readonly bwrapPath: string; readonly searchProgram: HostPath; readonly stateDir: string },
+): Promise<HostFacts> {
+  const edition = await readEdition(spawner, bwrapPath, join(stateDir, 'bwrap-edition.json'))
   const limits = readFileSync('/proc/self/limits', 'latin1')
   const resolverFile = resolverOutside()
   return {
     bwrapPath,
-    version: /[\d.]+/.exec(version)?.[0] ?? 'unknown',
-    bindsByDescriptor: help.includes('--ro-bind-fd'),
+    version: edition.version,
+    bindsByDescriptor: edition.bindsByDescriptor,
     startedByRoot: process.getuid?.() === 0,
     architecture: process.arch === 'arm64' ? 'arm64' : 'x64',
     system: systemEntries(),
@@ -69,6 +78,39 @@ export async function gatherFacts(spawner: Spawner, bwrapPath: string, searchPro
     hardProcesses: hardLimit(limits, 'Max processes'),
     hardFileBlocks: Math.floor(hardLimit(limits, 'Max file size') / 512),
     searchProgram,
+  }
+}
+
+interface Edition {
+  /** Which file it was said of. */
+  readonly of: string
+  readonly version: string
+  readonly bindsByDescriptor: boolean
+}
+
+/** Two starts of bwrap are a good part of a short command's time, so what they said is kept until the file changes. */
+async function readEdition(spawner: Spawner, bwrapPath: string, cacheFile: string): Promise<Edition> {
+  const { dev, ino, size, mtimeMs, ctimeMs } = statSync(bwrapPath)
+  const of = [bwrapPath, dev, ino, size, mtimeMs, ctimeMs].join(' ')
+  const kept = readKept(cacheFile)
+  if (kept?.of === of) return kept
+  const [version, help] = await Promise.all([read(spawner, bwrapPath, '--version'), read(spawner, bwrapPath, '--help')])
+  const edition: Edition = {
+    of,
+    version: /[\d.]+/.exec(version)?.[0] ?? 'unknown',
+    bindsByDescriptor: help.includes('--ro-bind-fd'),
+  }
+  const written = `${cacheFile}.${process.pid}`
+  writeFileSync(written, JSON.stringify(edition), { mode: 0o600 })
+  renameSync(written, cacheFile)
+  return edition
+}
+
+function readKept(cacheFile: string): Edition | undefined {
+  try {
+    return JSON.parse(readFileSync(cacheFile, 'utf8')) as Edition
+  } catch {
+    return undefined
   }
 }
 
@@ -102,7 +144,12 @@ function resolverOutside(): string | undefined {
 
 /** `Max processes             96349                96349                processes` */
 export function hardLimit(table: string, name: string): number {
-  const fields = table.split('\n').find((line) => line.startsWith(name))?.slice(name.length).trim().split(/\s+/)
+  const fields = table
+    .split('\n')
+    .find((line) => line.startsWith(name))
+    ?.slice(name.length)
+    .trim()
+    .split(/\s+/)
   const hard = Number(fields?.[1])
   return Number.isFinite(hard) ? hard : Number.MAX_SAFE_INTEGER
 }

@@ -5,6 +5,12 @@
 /** Descriptors of a started bwrap, by what they carry. Mount roots follow from `firstRoot` on. */
 export const descriptors = { arguments: 3, filter: 4, status: 5, word: 6, firstRoot: 7 } as const
 
+// SECURITY: variables of the guest's choice (LD_PRELOAD, LD_AUDIT, SHELLOPTS) would run code in the gate itself, before the limits
+// hold and before the host's word; so bwrap sets them under other names, and the gate gives them back at the end.
+// test/attacks/environment: "a variable of the guest's choice does not reach the gate"
+const heldBack = 'GLOVEBOX_GATE_'
+export const nameAtGate = (name: string): string => `${heldBack}${name}`
+
 // dash calls the limit of processes -p, bash calls it -u; blocks of -f are 512 bytes in both when they run as sh.
 // The descriptors that a single digit names are closed here; bwrap has closed those that it was given.
 export const gateScript = [
@@ -13,14 +19,27 @@ export const gateScript = [
   'ulimit -c 0 && { ulimit -u "$1" 2>/dev/null || ulimit -p "$1"; } && ulimit -f "$2" || {',
   '  echo "glovebox: the limits could not be set" >&2; exit 125; }',
   'shift 2',
+  `while [ "$1" != -- ]; do eval "command export $1=\\"\\$${heldBack}$1\\"; unset ${heldBack}$1" 2>/dev/null; shift; done`,
+  'shift',
   'exec "$@"',
 ].join('\n')
 
-export const gateCommand = (limits: { readonly processes: number; readonly fileBlocks: number }): readonly string[] => [
+export interface GateRequest {
+  readonly processes: number
+  readonly fileBlocks: number
+  /** Names of the guest's variables; their values stay off the command line. */
+  readonly names: readonly string[]
+  /** What the gate is called among the host's processes: the warden's token. */
+  readonly title?: string
+}
+
+export const gateCommand = (limits: GateRequest): readonly string[] => [
   '/bin/sh',
   '-c',
   gateScript,
-  'glovebox-gate',
+  limits.title ?? 'glovebox-gate',
   String(limits.processes),
   String(limits.fileBlocks),
+  ...limits.names,
+  '--',
 ]

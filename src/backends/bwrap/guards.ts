@@ -14,14 +14,24 @@ export interface HeldName {
   readonly kind: 'file' | 'directory'
 }
 
-/** Laid in this order: what leads to a name before the name. Each path once; nothing below a read-only one. */
-export function guardsFor(held: readonly HeldName[], sourceOf: (mount: Mount) => string): readonly Guard[] {
+export interface GuardPlace {
+  /** Where the mount's own files are found on the host. */
+  sourceOf(mount: Mount): string
+  /** False where a deeper mount covers what this one shows. */
+  isInSight(mount: Mount, guestPath: string): boolean
+}
+
+/** Laid in this order: what leads to a name before the name. Each path once; nothing below a read-only one.
+ * SECURITY: what leads to a deeper mount is pinned too, or the guest would move it and find below it, at the next exec, what
+ * the mount covered. test/attacks/files: "a read-only mount inside a writable one cannot be uncovered by moving its parent" */
+export function guardsFor(held: readonly HeldName[], { sourceOf, isInSight }: GuardPlace): readonly Guard[] {
   const rules = new Map<string, Guard>()
   for (const { mount, name } of held) {
     const parts = name.split('/')
     parts.forEach((_, index) => {
       const path = parts.slice(0, index + 1).join('/')
       const guestPath = `${mount.guestPath}/${path}`
+      if (!isInSight(mount, guestPath)) return
       const rule = index === parts.length - 1 ? 'readonly' : 'pin'
       if (rules.get(guestPath)?.rule === 'readonly') return
       rules.set(guestPath, { guestPath, source: join(sourceOf(mount), path), rule })

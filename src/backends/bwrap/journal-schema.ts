@@ -29,12 +29,13 @@ function parseOwner(value: Record<string, unknown>): ProcessIdentity {
 }
 
 function parseEntry(value: Record<string, unknown>): JournalEntry {
-  const { kind, temporary, device, inode } = value
+  const { kind, content, temporary, device, inode } = value
   if (kind !== 'file' && kind !== 'directory') throw unknownForm()
   return {
     root: string(value['root']),
     name: string(value['name']),
     kind,
+    ...(content === undefined ? {} : { content: string(content) }),
     ...(temporary === undefined ? {} : { temporary: string(temporary) }),
     ...(device === undefined ? {} : { device: string(device) }),
     ...(inode === undefined ? {} : { inode: string(inode) }),

@@ -18,6 +18,8 @@ export interface JournalEntry {
   /** Below the root; the first component that was missing, with what leads to it. */
   readonly name: string
   readonly kind: 'file' | 'directory'
+  /** What it holds. Absent: nothing. */
+  readonly content?: string
   /** The unique name, in the same directory, under which it is made before it gets its own. Absent when shared. */
   readonly temporary?: string
   /** Set once it exists. As text, since both are 64 bits wide. */

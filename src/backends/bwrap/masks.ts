@@ -7,17 +7,37 @@ import type { GuestPath, Mount } from '../../contract/mount.ts'
 import { GloveboxError } from '../../errors/error.ts'
 import { parseGuestPath } from '../../paths/guest.ts'
 import { mountTable } from '../../paths/table.ts'
-import type { Mask } from './compile.ts'
+import type { Guard, Mask } from './compile.ts'
 
 export type Further = (hostPath: string) => Promise<string>
 
 export async function openMasks(spec: SandboxSpec, scratch: string, further: Further): Promise<readonly Mask[]> {
-  const hidden = spec.policy.denyRead.map((text) => parseGuestPath(text)).map((path) => ({ path, kind: kindAt(spec, path) }))
+  const hidden = spec.policy.denyRead
+    .map((text) => parseGuestPath(text))
+    .map((path) => ({ path, kind: kindAt(spec, path) }))
   if (hidden.length === 0) return []
   const coverFile = await further(emptyFile(join(scratch, 'cover')))
   return hidden.flatMap(({ path, kind }): Mask[] => {
     if (kind === 'missing') return []
     return [kind === 'directory' ? { guestPath: path } : { guestPath: path, coverFile }]
+  })
+}
+
+/** SECURITY: each directory that leads to a hidden path is pinned, or the guest would move it and read, at the next exec,
+ * what was hidden. test/attacks/files: "a hidden file stays hidden when its directory is moved" */
+export function pinsForMasks(spec: SandboxSpec, sourceOf: (mount: Mount) => string): readonly Guard[] {
+  const table = mountTable(spec.mounts)
+  return spec.policy.denyRead.flatMap((text): Guard[] => {
+    const place = table.locate(parseGuestPath(text))
+    if (place === undefined || place.mount.mode !== 'rw') return []
+    const { mount, segments } = place
+    return segments.slice(0, -1).flatMap((_, index): Guard[] => {
+      const names = segments.slice(0, index + 1)
+      const seen = lstatSync(join(mount.hostPath, ...names), { throwIfNoEntry: false })
+      if (seen?.isSymbolicLink()) throw linkHidden(text)
+      const guestPath = [mount.guestPath, ...names].join('/')
+      return seen?.isDirectory() ? [{ guestPath, source: join(sourceOf(mount), ...names), rule: 'pin' }] : []
+    })
   })
 }
 
@@ -32,12 +52,18 @@ function kindAt(spec: SandboxSpec, path: GuestPath): 'directory' | 'file' | 'mis
   const hostPath = place === undefined ? path : join(place.mount.hostPath, ...place.segments)
   const seen = lstatSync(hostPath, { throwIfNoEntry: false })
   if (seen === undefined) return 'missing'
-  if (seen.isSymbolicLink())
-    throw new GloveboxError('BOUNDARY_FAILED', `Cannot hide ${path}: it is a symbolic link, and a link cannot be covered`, {
-      hint: 'Name in denyRead what the link leads to.',
-    })
+  if (seen.isSymbolicLink()) throw linkHidden(path)
   return seen.isDirectory() ? 'directory' : 'file'
 }
+
+const linkHidden = (path: string): GloveboxError =>
+  new GloveboxError(
+    'BOUNDARY_FAILED',
+    `Cannot hide ${path}: it is, or leads through, a symbolic link, which cannot be covered`,
+    {
+      hint: 'Name in denyRead what the link leads to.',
+    },
+  )
 
 /** A directory with the vault's names and none of its contents, to be mounted in its place. */
 export function vaultNames(mount: Mount, scratch: string, index: number): string {

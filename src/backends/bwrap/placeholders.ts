@@ -16,6 +16,8 @@ export interface ProtectedName {
   readonly name: string
   /** What to make where it is missing. */
   readonly kind: 'file' | 'directory'
+  /** What to put into it. Absent: nothing. */
+  readonly content?: string
 }
 
 export interface ProtectedRoot {
@@ -90,8 +92,8 @@ async function undoLaying(stateDir: string, before: Journal, journals: readonly 
 }
 
 function findAll(root: ProtectedRoot, isPlaceholder: (found: BigIntStats) => boolean, findings: Finding[]): void {
-  for (const { name, kind } of root.names) {
-    findings.push({ root, name, located: locate(root.descriptor, { name, kind, isPlaceholder }) })
+  for (const { name, kind, content } of root.names) {
+    findings.push({ root, name, located: locate(root.descriptor, { name, kind, content, isPlaceholder }) })
   }
 }
 

@@ -16,7 +16,12 @@ export async function probeBwrap({ facts, limitsPlan, launcher }: ProbeParts): P
   try {
     said = await trial(await launcher, facts)
   } catch (error) {
-    return { available: false, version, reason: error instanceof Error ? error.message : String(error), fix: 'Run as an ordinary user.' }
+    return {
+      available: false,
+      version,
+      reason: error instanceof Error ? error.message : String(error),
+      fix: 'Run as an ordinary user.',
+    }
   }
   if (said !== '') return { available: false, version, reason: said, fix: fixFor(said) }
   return { available: true, version, notes: notesFor(facts, limitsPlan) }
@@ -26,7 +31,20 @@ async function trial(launcher: Launcher, facts: HostFacts): Promise<string> {
   const namespaces = ['user', 'pid', 'ipc', 'uts', 'cgroup', 'net'].map((name) => `--unshare-${name}`)
   const child = await launcher.launch({
     file: facts.bwrapPath,
-    args: [...namespaces, '--disable-userns', '--die-with-parent', '--ro-bind', '/', '/', '--proc', '/proc', '--dev', '/dev', '--', '/bin/true'],
+    args: [
+      ...namespaces,
+      '--disable-userns',
+      '--die-with-parent',
+      '--ro-bind',
+      '/',
+      '/',
+      '--proc',
+      '/proc',
+      '--dev',
+      '/dev',
+      '--',
+      '/bin/true',
+    ],
     stdin: 'none',
     extraDescriptors: [],
   })
@@ -48,9 +66,13 @@ function notesFor(facts: HostFacts, limitsPlan: LimitsPlan): readonly string[] {
   const [major = 0, minor = 0] = facts.version.split('.').map(Number)
   return [
     ...(major === 0 && minor < 12
-      ? [`${facts.version} follows a link below a mount destination (CVE-2026-87766); Glovebox refuses such links itself`]
+      ? [
+          `${facts.version} follows a link below a mount destination (CVE-2026-87766); Glovebox refuses such links itself`,
+        ]
       : []),
-    ...(facts.bindsByDescriptor || facts.startedByRoot ? [] : ['mounts are bound by path: this version knows no --bind-fd']),
+    ...(facts.bindsByDescriptor || facts.startedByRoot
+      ? []
+      : ['mounts are bound by path: this version knows no --bind-fd']),
     ...limitsPlan.missing.map(({ what, why, fix }) => `${what} is not limited: ${why}. ${fix}`),
   ]
 }

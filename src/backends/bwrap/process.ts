@@ -15,6 +15,8 @@ export interface Gatekeeping {
   tookMemory(): Promise<boolean>
 }
 
+const setupPatienceMs = 3000
+
 export function followBwrap(child: SpawnedChild, keeping: Gatekeeping): Process {
   const [options, channel, word] = child.pipes as [Writable, Readable, Writable]
   const status = readStatus(channel)
@@ -29,7 +31,10 @@ export function followBwrap(child: SpawnedChild, keeping: Gatekeeping): Process 
     killed = true
     // No word, no command: the gate ends by itself if it has not been passed yet.
     word.destroy()
-    if (firstPid === undefined || !killNamespace(firstPid, child.pid)) child.kill('SIGKILL')
+    // Never bwrap alone while it sets up: its child waits for a sign from it and would wait for ever. Its first process is
+    // announced within a moment, and ended then.
+    if (firstPid === undefined) setTimeout(() => child.kill('SIGKILL'), setupPatienceMs).unref()
+    else if (!killNamespace(firstPid, child.pid)) child.kill('SIGKILL')
   }
   const admit = async (): Promise<void> => {
     firstPid = await status.childPid
@@ -50,7 +55,8 @@ export function followBwrap(child: SpawnedChild, keeping: Gatekeeping): Process 
     const exit = readExit(end, await status.exitCode, killed)
     word.destroy()
     options.destroy()
-    if (refused !== undefined && exit.setupFailed === undefined) return { setupFailed: `the resource group could not be joined: ${refused}` }
+    if (refused !== undefined && exit.setupFailed === undefined)
+      return { setupFailed: `the resource group could not be joined: ${refused}` }
     return exit.signal === 'SIGKILL' && (await keeping.tookMemory()) ? { ...exit, oomKilled: true } : exit
   }
   return { stdin: child.stdin, stdout: child.stdout, stderr: child.stderr, exit: follow(), kill }

@@ -1,11 +1,15 @@
 // The protected names of a sandbox, laid when it is made and looked at before each exec. See guards.ts for what is laid, and
 // placeholders.ts for what is put on the host where a name is missing.
+import { join } from 'node:path'
 import type { SandboxSpec } from '../../contract/backend.ts'
 import type { SandboxId } from '../../contract/ids.ts'
-import type { Mount } from '../../contract/mount.ts'
+import type { GuestPath, Mount } from '../../contract/mount.ts'
 import type { HostFiles } from '../../paths/host-files.ts'
+import { isWithin } from '../../paths/guest.ts'
+import { mountTable } from '../../paths/table.ts'
 import { findBuiltInProtection } from '../../policy/protect.ts'
 import type { Guard } from './compile.ts'
+import { pinsForMasks } from './masks.ts'
 import { guardsFor, stillHeld, type HeldName } from './guards.ts'
 import { nestedRepositories } from './nested-repositories.ts'
 import { layPlaceholders, liftPlaceholders, type ProtectedName } from './placeholders.ts'
@@ -24,25 +28,35 @@ export interface ProtectionParts {
   readonly pathOf: (mount: Mount) => string
 }
 
-const repositoryNames = ['.git/hooks', '.git/config'] as const
+const repositoryNames = ['.git/hooks', '.git/config', '.git/commondir'] as const
 
 export async function openProtection({ id, stateDir, spec, files, pathOf }: ProtectionParts): Promise<Protection> {
-  const writable = spec.mounts.filter((mount) => mount.mode === 'rw')
-  const names = new Map(writable.map((mount) => [mount, namesIn(mount, spec.policy.protect)]))
+  const table = mountTable(spec.mounts)
+  const wanted = new Map(
+    spec.mounts.map((mount) => [mount, [...protectedNames(mount, spec), ...mountPoints(mount, spec)]]),
+  )
   let held: readonly HeldName[] = []
   let guards: readonly Guard[] | undefined
 
+  /** A deeper mount has names of its own, and what the outer one shows there is out of sight. */
+  const isInSight = (mount: Mount, guestPath: string): boolean => table.locate(guestPath as GuestPath)?.mount === mount
+
   const lay = async (): Promise<readonly Guard[]> => {
-    const roots = writable.map((mount) => ({
+    const mounts = spec.mounts.filter((mount) => wanted.get(mount)?.length !== 0)
+    const roots = mounts.map((mount) => ({
       descriptor: files.rootDescriptor(mount),
       hostPath: mount.hostPath,
-      names: names.get(mount) ?? [],
+      names: wanted.get(mount) ?? [],
     }))
     const placed = await layPlaceholders({ sandboxId: id, stateDir, roots })
-    held = placed.flatMap(({ hostPath, maskedName, kind }) =>
-      writable.filter((mount) => mount.hostPath === hostPath).map((mount) => ({ mount, name: maskedName, kind })),
+    held = placed.flatMap(({ hostPath, name, maskedName, kind }) =>
+      mounts
+        .filter(
+          (mount) => mount.hostPath === hostPath && wanted.get(mount)?.some((each) => each.name === name) === true,
+        )
+        .map((mount) => ({ mount, name: maskedName, kind })),
     )
-    return guardsFor(held, pathOf)
+    return withPins(guardsFor(held, { sourceOf: pathOf, isInSight }), pinsForMasks(spec, pathOf))
   }
   guards = await lay()
   return {
@@ -54,11 +68,54 @@ export async function openProtection({ id, stateDir, spec, files, pathOf }: Prot
   }
 }
 
-function namesIn(mount: Mount, protect: readonly string[]): readonly ProtectedName[] {
-  const guarded = repositoryNames.filter((name) => protect.includes(name))
+/** A pin where nothing is laid yet, and nothing above is read-only already. */
+const withPins = (guards: readonly Guard[], pins: readonly Guard[]): readonly Guard[] => [
+  ...guards,
+  ...[...new Map(pins.map((pin) => [pin.guestPath, pin])).values()].filter(
+    (pin) =>
+      !guards.some(
+        ({ guestPath, rule }) =>
+          guestPath === pin.guestPath || (rule === 'readonly' && pin.guestPath.startsWith(`${guestPath}/`)),
+      ),
+  ),
+]
+
+/** Below a writable mount: the names of every writable mount that shows the same directories, and of repositories below. */
+function protectedNames(mount: Mount, { mounts, policy }: SandboxSpec): readonly ProtectedName[] {
+  if (mount.mode !== 'rw') return []
+  const writable = mounts.filter(({ mode }) => mode === 'rw')
+  const guarded = repositoryNames.filter((name) => policy.protect.includes(name))
   const nested = guarded.length === 0 ? [] : nestedRepositories(mount.hostPath)
-  return [...protect, ...nested.flatMap((directory) => guarded.map((name) => `${directory}/${name}`))].map((name) => ({
-    name,
-    kind: findBuiltInProtection(name)?.kind ?? (name.endsWith('/.git/hooks') ? 'directory' : 'file'),
-  }))
+  const names = [
+    ...writable.flatMap((other) => policy.protect.flatMap((name) => seenFrom(mount, other, name))),
+    ...nested.flatMap((directory) => guarded.map((name) => asProtected(name, `${directory}/${name}`))),
+  ]
+  return [...new Map(names.map((each) => [each.name, each])).values()]
 }
+
+/** SECURITY: a second mount of the same directory, or of one below it, must not be the way around the first one's guards.
+ * test/attacks/persistence: "a second mount of the same directory does not open what the first protects" */
+function seenFrom(mount: Mount, other: Mount, name: string): readonly ProtectedName[] {
+  const hostPath = join(other.hostPath, name)
+  return hostPath.startsWith(`${mount.hostPath}/`) ? [asProtected(name, hostPath.slice(mount.hostPath.length + 1))] : []
+}
+
+function asProtected(name: string, place: string): ProtectedName {
+  const known = findBuiltInProtection(name)
+  return {
+    name: place,
+    kind: known?.kind ?? 'file',
+    ...(known?.content === undefined ? {} : { content: known.content }),
+  }
+}
+
+/** Where deeper mounts are laid. bwrap would make a missing one itself, and leave it in the host's directory. */
+function mountPoints(mount: Mount, { mounts }: SandboxSpec): readonly ProtectedName[] {
+  const table = mountTable(mounts.filter((other) => isWithin(other.guestPath, mount.guestPath)))
+  return table.mounts
+    .filter((inner) => inner !== mount && isDirectlyIn(inner, mount, table.mounts))
+    .map((inner) => ({ name: inner.guestPath.slice(mount.guestPath.length + 1), kind: 'directory' }))
+}
+
+const isDirectlyIn = (inner: Mount, outer: Mount, mounts: readonly Mount[]): boolean =>
+  !mounts.some((between) => between !== inner && between !== outer && isWithin(inner.guestPath, between.guestPath))

@@ -17,9 +17,9 @@ export interface Sources {
   readonly searchProgram: Source
   of(mount: Mount): Source
   /** The same place as a path, for what lies below it. */
-  pathOf(mount: Mount): string
+  readonly pathOf: (mount: Mount) => string
   /** A further host path, for covers and vault names. */
-  further(hostPath: string): Promise<string>
+  readonly further: (hostPath: string) => Promise<string>
   /** To be passed on to bwrap from `firstRoot` on. */
   readonly descriptors: readonly number[]
   release(): Promise<void>
@@ -47,7 +47,13 @@ function plainSources({ spec, behind, facts, files }: SourceParts): Sources {
     further: (hostPath: string) => Promise.resolve(hostPath),
   }
   if (!facts.bindsByDescriptor) {
-    return { ...base, home: byPath(spec.home.hostPath), of: (mount) => byPath(behind.get(mount) ?? mount.hostPath), descriptors: [], release: () => Promise.resolve() }
+    return {
+      ...base,
+      home: byPath(spec.home.hostPath),
+      of: (mount) => byPath(behind.get(mount) ?? mount.hostPath),
+      descriptors: [],
+      release: () => Promise.resolve(),
+    }
   }
   // SECURITY: by descriptor, so that the path cannot be aimed elsewhere between the check and the mount (CVE-2024-42472).
   // test/attacks/files: "a mount's host path swapped for a link after creation is not followed"
@@ -71,7 +77,13 @@ async function stagedSources(parts: SourceParts, stage: NonNullable<Launcher['st
   const put = async (hostPath: string): Promise<string> => {
     const seen = statSync(hostPath)
     try {
-      const target = await stage({ hostPath, device: seen.dev, inode: seen.ino, ownerUid: seen.uid, ownerGid: seen.gid })
+      const target = await stage({
+        hostPath,
+        device: seen.dev,
+        inode: seen.ino,
+        ownerUid: seen.uid,
+        ownerGid: seen.gid,
+      })
       staged.push(target)
       return target
     } catch (error) {

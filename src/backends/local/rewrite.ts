@@ -62,11 +62,13 @@ function inText(text: string, change: (bytes: Buffer) => Buffer): string {
   return after.equals(before) ? text : after.toString()
 }
 
-/** Which argument of a shell is its program text: the one after the option with a `c`, as in `-c`, `-lc`, `-ec`. */
+/** Which argument of a shell is its program text: the one after the option with a `c`, as in `-c`, `-lc`, `-ec`, and
+ * after a `--` that ends the options. */
 function shellTextIndex(program: string, args: readonly string[]): number {
   if (!shells.has(posix.basename(program))) return -1
   const option = args.findIndex((arg) => /^-[A-Za-z]*c[A-Za-z]*$/.test(arg))
-  return option === -1 ? -1 : option + 1
+  if (option === -1) return -1
+  return args[option + 1] === '--' ? option + 2 : option + 1
 }
 
 function toHostDirectory(path: GuestPath, pairs: readonly PathPair[]): string {

@@ -18,7 +18,7 @@ export async function exec(argv: readonly string[], flags: SandboxFlags, doing: 
   if (program === undefined) throw noCommand()
   const interrupts = watchInterrupts()
   try {
-    const sandbox = await createSandbox(await requestFrom(flags, doing.directory))
+    const sandbox = await createSandbox({ ...(await requestFrom(flags, doing.directory)), ownsProcess: true })
     try {
       return await runAndReport(sandbox, [program, ...rest], { flags, doing, interrupts })
     } finally {

@@ -26,7 +26,12 @@ export type FromThread =
   | { readonly kind: 'ready' }
   | { readonly kind: 'done'; readonly serial: number; readonly value: string | number }
   | { readonly kind: 'failed'; readonly serial: number; readonly what: string }
-  | { readonly kind: 'exited'; readonly pid: number; readonly code: number | null; readonly signal: NodeJS.Signals | null }
+  | {
+      readonly kind: 'exited'
+      readonly pid: number
+      readonly code: number | null
+      readonly signal: NodeJS.Signals | null
+    }
 
 export interface ThreadData {
   readonly bwrapPath: string

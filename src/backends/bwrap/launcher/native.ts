@@ -28,14 +28,17 @@ const attributeNoDevices = 0x4n
 const call = { openTree: 428, moveMount: 429, mountSetattr: 442 } as const
 
 type Koffi = typeof import('koffi')
+type Call = (...values: readonly unknown[]) => number | bigint
 
 export function loadNative(): Native {
   const koffi = createRequire(import.meta.url)('koffi') as Koffi
   const libc = koffi.load(null)
-  const unshare = libc.func('int unshare(int flags)')
-  const mount = libc.func('int mount(const char *source, const char *target, const char *type, unsigned long flags, const char *data)')
-  const umount = libc.func('int umount2(const char *target, int flags)')
-  const syscall = libc.func('long syscall(long number, ...)')
+  const unshare: Call = libc.func('int unshare(int flags)')
+  const mount: Call = libc.func(
+    'int mount(const char *source, const char *target, const char *type, unsigned long flags, const char *data)',
+  )
+  const umount: Call = libc.func('int umount2(const char *target, int flags)')
+  const syscall: Call = libc.func('long syscall(long number, ...)')
 
   const check = (what: string, result: number | bigint): number => {
     if (Number(result) >= 0) return Number(result)
@@ -58,11 +61,29 @@ export function loadNative(): Native {
       // SECURITY: nosuid and nodev hold for every use of the copy. test/attacks/files: "a setuid file in the workspace gives nothing"
       attributes.writeBigUInt64LE(attributeIdMap | attributeNoSetuid | attributeNoDevices, 0)
       attributes.writeBigUInt64LE(BigInt(userNamespace), 24)
-      check('mount_setattr', syscall(call.mountSetattr, 'int', tree, 'str', '', 'uint', atEmptyPath, 'void *', attributes, 'size_t', 32))
+      check(
+        'mount_setattr',
+        syscall(call.mountSetattr, 'int', tree, 'str', '', 'uint', atEmptyPath, 'void *', attributes, 'size_t', 32),
+      )
       return tree
     },
     attach: (detached, target) =>
-      void check('move_mount', syscall(call.moveMount, 'int', detached, 'str', '', 'int', atCurrentDirectory, 'str', target, 'uint', moveFromEmptyPath)),
+      void check(
+        'move_mount',
+        syscall(
+          call.moveMount,
+          'int',
+          detached,
+          'str',
+          '',
+          'int',
+          atCurrentDirectory,
+          'str',
+          target,
+          'uint',
+          moveFromEmptyPath,
+        ),
+      ),
     detach: (target) => void check('umount2', umount(target, detachLazily)),
   }
 }

@@ -30,8 +30,21 @@ async function makeNamespace(
 ): Promise<number> {
   const child = spawner.spawnChild({
     file: bwrapPath,
-    args: ['--unshare-user', '--uid', String(ids.uid), '--gid', String(ids.gid), '--die-with-parent', '--json-status-fd', '3',
-      '--ro-bind', '/', '/', '--', '/bin/cat'],
+    args: [
+      '--unshare-user',
+      '--uid',
+      String(ids.uid),
+      '--gid',
+      String(ids.gid),
+      '--die-with-parent',
+      '--json-status-fd',
+      '3',
+      '--ro-bind',
+      '/',
+      '/',
+      '--',
+      '/bin/cat',
+    ],
     cwd: '/',
     env: {},
     stdin: 'pipe',
@@ -47,7 +60,8 @@ async function makeNamespace(
     const pid = /"child-pid": (\d+)/.exec(status ?? '')?.[1]
     if (pid === undefined || echoed === undefined) throw new Error('the namespace for file owners could not be made')
     const map = readFileSync(`/proc/${pid}/uid_map`, 'latin1').trim().split(/\s+/).map(Number)
-    if (map[0] !== ids.uid || map[1] !== ids.kernelId || map[2] !== 1) throw new Error('the namespace for file owners is not as asked')
+    if (map[0] !== ids.uid || map[1] !== ids.kernelId || map[2] !== 1)
+      throw new Error('the namespace for file owners is not as asked')
     return openSync(`/proc/${pid}/ns/user`, 'r')
   } finally {
     child.kill('SIGKILL')
@@ -62,4 +76,3 @@ function firstChunk(stream: EventEmitter | undefined): Promise<string | undefine
     if (stream === undefined) resolve(undefined)
   })
 }
-

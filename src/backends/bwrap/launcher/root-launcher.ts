@@ -1,20 +1,18 @@
 // The launcher for root: asks its thread, and joins the streams of children that the thread started.
-import { closeSync, fchownSync, openSync } from 'node:fs'
+import { closeSync, openSync } from 'node:fs'
 import { kill } from 'node:process'
 import { Worker } from 'node:worker_threads'
 import { GloveboxError } from '../../../errors/error.ts'
 import { loadPipes } from '../../../process/pipes.ts'
 import type { ChildEnd } from '../../../process/spawn.ts'
 import { joinStreams, wire } from '../../../process/wiring.ts'
+import { guestKernelId } from './kernel-id.ts'
 import type { Launcher } from './launcher.ts'
 import type { FromThread, ThreadData, ToThread } from './messages.ts'
 
-/** An id that no user, service or container range has: docs/adr/0003. */
-export const guestKernelId = 1_900_000_000
-
 export async function openRootLauncher(bwrapPath: string): Promise<Launcher> {
   const data: ThreadData = { bwrapPath, kernelId: guestKernelId }
-  const thread = new Worker(new URL('./thread.js', import.meta.url), { workerData: data, env: {}, trackUnmanagedFds: false })
+  const thread = new Worker(threadFile(), { workerData: data, env: {}, trackUnmanagedFds: false })
   const makePipe = loadPipes()
   if (makePipe === undefined) throw unavailable('koffi is not installed')
   await firstWord(thread)
@@ -24,11 +22,16 @@ export async function openRootLauncher(bwrapPath: string): Promise<Launcher> {
     stage: async (request) => (await talk.ask({ kind: 'stage', request })) as string,
     unstage: async (target) => void (await talk.ask({ kind: 'unstage', target })),
     async launch({ file, args, stdin, extraDescriptors }) {
-      const wiring = wire([stdin === 'pipe' ? 'toChild' : nullDescriptor, 'fromChild', 'fromChild', ...extraDescriptors], makePipe)
+      const wiring = wire(
+        [stdin === 'pipe' ? 'toChild' : nullDescriptor, 'fromChild', 'fromChild', ...extraDescriptors],
+        makePipe,
+      )
       const stdio = wiring.stdio as readonly number[]
-      // Opening /dev/stdout anew asks for the owner of the pipe.
-      for (const descriptor of wiring.childEnds) fchownSync(descriptor, guestKernelId, guestKernelId)
-      const pid = (await talk.ask({ kind: 'launch', request: { file, args, stdio, childEnds: wiring.childEnds } })) as number
+      wiring.giveChildEnds(guestKernelId, guestKernelId)
+      const pid = (await talk.ask({
+        kind: 'launch',
+        request: { file, args, stdio, childEnds: wiring.childEnds },
+      })) as number
       const ended = talk.endOf(pid)
       let running = true
       void ended.then(() => (running = false))
@@ -36,6 +39,8 @@ export async function openRootLauncher(bwrapPath: string): Promise<Launcher> {
         ...joinStreams(wiring.ours()),
         pid,
         ended,
+        // The thread keeps the program alive while a child of its is awaited, and no longer.
+        unref: () => {},
         kill(signal) {
           // Not after the end: the number may by then belong to somebody else's process.
           if (running) killQuietly(pid, signal)
@@ -49,6 +54,13 @@ export async function openRootLauncher(bwrapPath: string): Promise<Launcher> {
   }
 }
 
+/** A thread needs JavaScript: when the sources themselves are run, as by tests, it comes from the build. */
+const threadFile = (): URL =>
+  new URL(
+    import.meta.url.endsWith('.ts') ? '../../../../dist/backends/bwrap/launcher/thread.js' : './thread.js',
+    import.meta.url,
+  )
+
 function killQuietly(pid: number, signal: NodeJS.Signals): void {
   try {
     kill(pid, signal)
@@ -58,10 +70,14 @@ function killQuietly(pid: number, signal: NodeJS.Signals): void {
 }
 
 function unavailable(detail: string): GloveboxError {
-  return new GloveboxError('BACKEND_UNAVAILABLE', 'Cannot start bubblewrap as root: the launcher could not lay mounts of its own', {
-    hint: 'Run Glovebox as an ordinary user; or, as root, install the optional package koffi and keep CAP_SYS_ADMIN.',
-    operatorDetail: detail,
-  })
+  return new GloveboxError(
+    'BACKEND_UNAVAILABLE',
+    'Cannot start bubblewrap as root: the launcher could not lay mounts of its own',
+    {
+      hint: 'Run Glovebox as an ordinary user; or, as root, install the optional package koffi and keep CAP_SYS_ADMIN.',
+      operatorDetail: detail,
+    },
+  )
 }
 
 function firstWord(thread: Worker): Promise<void> {
@@ -85,7 +101,7 @@ function converse(thread: Worker): Conversation {
   const early = new Map<number, ChildEnd>()
   let serial = 0
   let fault: Error | undefined
-  const settleRefs = (): void => void (waiting.size === 0 && exits.size === 0 ? thread.unref() : thread.ref())
+  const settleRefs = (): void => (waiting.size === 0 && exits.size === 0 ? thread.unref() : thread.ref())
 
   const onExited = (pid: number, end: ChildEnd): void => {
     const settle = exits.get(pid)

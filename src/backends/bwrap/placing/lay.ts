@@ -28,7 +28,8 @@ export function agreeOnKinds(findings: readonly Finding[]): readonly Finding[] {
   return findings.map((finding) => {
     const { located } = finding
     if (located.at !== 'missing' || !asDirectory.has(placeOf(located))) return finding
-    return { ...finding, located: { ...located, kind: 'directory' } }
+    const { content: _filling, ...empty } = located
+    return { ...finding, located: { ...empty, kind: 'directory' } }
   })
 }
 
@@ -93,8 +94,8 @@ function isListed(held: readonly JournalEntry[], entries: readonly JournalEntry[
 function sharedEntries(findings: readonly Finding[]): readonly JournalEntry[] {
   const entries = findings.flatMap(({ root, located }) => {
     if (located.at !== 'placeholder') return []
-    const { maskedName: name, kind, device, inode } = located
-    return [{ root: root.hostPath, name, kind, device, inode }]
+    const { maskedName: name, kind, device, inode, content } = located
+    return [{ root: root.hostPath, name, kind, device, inode, ...(content === undefined ? {} : { content }) }]
   })
   return [...new Map(entries.map((entry) => [`${entry.device}:${entry.inode}`, entry])).values()]
 }
@@ -107,6 +108,7 @@ const entryOf = ({ root, target }: Making, made?: Made): JournalEntry => ({
   root: root.hostPath,
   name: target.maskedName,
   kind: target.kind,
+  ...(target.content === undefined ? {} : { content: target.content }),
   temporary: target.temporary,
   ...made,
 })

@@ -11,6 +11,7 @@ import {
   openSync,
   renameSync,
   unlinkSync,
+  writeSync,
 } from 'node:fs'
 import { GloveboxError } from '../../../errors/error.ts'
 import { hasCode } from './codes.ts'
@@ -22,6 +23,7 @@ export interface Target {
   readonly component: string
   readonly maskedName: string
   readonly kind: 'file' | 'directory'
+  readonly content?: string
   readonly temporary: string
 }
 
@@ -37,6 +39,7 @@ export function makeTemporary(target: Target, owner: { readonly uid: number; rea
   try {
     const descriptor = openNew(below(target.parent, target.temporary), target.kind)
     try {
+      if (target.content !== undefined) writeSync(descriptor, target.content)
       if (owner !== undefined) fchownSync(descriptor, owner.uid, owner.gid)
       const stat = fstatSync(descriptor, { bigint: true })
       return { device: String(stat.dev), inode: String(stat.ino) }

@@ -1,8 +1,8 @@
-// Takes a placeholder away if it is still what was put there: the same inode, and empty. Else it is the user's.
+// Takes a placeholder away if it is still what was put there: the same inode, and the same content. Else it is the user's.
 import { closeSync, rmdirSync, unlinkSync, type BigIntStats } from 'node:fs'
 import type { JournalEntry } from '../journal.ts'
 import { hasCode } from './codes.ts'
-import { below, findEntry, findParent, isEmpty, openRoot } from './walk.ts'
+import { below, findEntry, findParent, isUntouched, openRoot } from './walk.ts'
 
 export type Removal = 'removed' | 'gone' | 'has content' | 'is something else'
 
@@ -38,7 +38,7 @@ function removeAt(
   if (found === undefined) return 'gone'
   // Without an inode on record it never got this name: whatever is here, we did not put it.
   if (!isSame(entry, found, options)) return 'is something else'
-  if (!isEmpty(parent, component, found)) return 'has content'
+  if (!isUntouched(parent, component, found, entry.content)) return 'has content'
   return removeEmpty(below(parent, component), found) ? 'removed' : 'has content'
 }
 
@@ -46,7 +46,11 @@ function removeAt(
 function removeTemporary(parent: number, entry: JournalEntry): void {
   if (entry.temporary === undefined) return
   const found = findEntry(parent, entry.temporary)
-  if (found !== undefined && isEmpty(parent, entry.temporary, found)) removeEmpty(below(parent, entry.temporary), found)
+  if (found === undefined) return
+  // Killed between making and filling, it is empty whatever it was to hold.
+  const { temporary } = entry
+  const ours = [entry.content, ''].some((content) => isUntouched(parent, temporary, found, content))
+  if (ours) removeEmpty(below(parent, temporary), found)
 }
 
 /** False when content came in the meantime. */

@@ -1,7 +1,7 @@
 // The way from a mount root to a protected name, by descriptor: the guest may swap any component at any time, so each
 // is opened relative to the one before and never through a symlink. Calls are synchronous: they are few, and on the
 // path of every start.
-import { closeSync, constants, lstatSync, openSync, readdirSync, type BigIntStats } from 'node:fs'
+import { closeSync, constants, lstatSync, openSync, readdirSync, readFileSync, type BigIntStats } from 'node:fs'
 import { GloveboxError } from '../../../errors/error.ts'
 import { hasCode } from './codes.ts'
 
@@ -14,6 +14,7 @@ export type Located =
       readonly at: 'placeholder'
       readonly maskedName: string
       readonly kind: 'file' | 'directory'
+      readonly content?: string
       readonly device: string
       readonly inode: string
     }
@@ -22,14 +23,16 @@ export type Located =
       readonly at: 'missing'
       readonly maskedName: string
       readonly kind: 'file' | 'directory'
+      readonly content?: string
       readonly parent: number
       readonly component: string
     }
 
 export interface WalkOptions {
   readonly name: string
-  /** What to make if the last component is missing. */
+  /** What to make if the last component is missing, and what to put into it. */
   readonly kind: 'file' | 'directory'
+  readonly content?: string | undefined
   /** Was this made by a sandbox, to stand for something missing? */
   isPlaceholder(found: BigIntStats): boolean
 }
@@ -62,17 +65,19 @@ interface Step {
 function look(step: Step, options: WalkOptions & { readonly isLast: boolean }): Located | undefined {
   const { directory, component, maskedName } = step
   const found = findEntry(directory, component)
+  const content = options.isLast ? options.content : undefined
+  const filled = content === undefined ? {} : { content }
   if (found === undefined) {
     // What leads to a protected name is held as a directory, as the guest would have to make one there.
     const kind = options.isLast ? options.kind : 'directory'
-    return { at: 'missing', maskedName, kind, parent: openAgain(directory), component }
+    return { at: 'missing', maskedName, kind, parent: openAgain(directory), component, ...filled }
   }
   // SECURITY: a mount laid over a symlink lands where the symlink points, and the name itself stays open.
   // test/attacks/files: "a symlinked protected path is refused"
   if (found.isSymbolicLink()) throw symlinkRefused(maskedName)
   const kind = found.isDirectory() ? 'directory' : 'file'
-  if (options.isPlaceholder(found) && isEmpty(directory, component, found)) {
-    return { at: 'placeholder', maskedName, kind, device: String(found.dev), inode: String(found.ino) }
+  if (options.isPlaceholder(found) && isUntouched(directory, component, found, content)) {
+    return { at: 'placeholder', maskedName, kind, device: String(found.dev), inode: String(found.ino), ...filled }
   }
   // A worktree's `.git` is a plain file: nothing can lie below it, so the file itself is what must not change.
   return options.isLast || kind === 'file' ? { at: 'present', maskedName, kind } : undefined
@@ -122,9 +127,21 @@ export function findEntry(directory: number, component: string): BigIntStats | u
   return lstatSync(below(directory, component), { bigint: true, throwIfNoEntry: false })
 }
 
-export function isEmpty(directory: number, component: string, found: BigIntStats): boolean {
-  if (!found.isDirectory()) return found.isFile() && found.size === 0n
+/** Does it hold just what was put there? Anything more is the user's. */
+export function isUntouched(directory: number, component: string, found: BigIntStats, content = ''): boolean {
+  if (!found.isDirectory()) return found.isFile() && holds(directory, component, found, content)
   return readdirSync(below(directory, component)).length === 0
+}
+
+function holds(directory: number, component: string, found: BigIntStats, content: string): boolean {
+  if (found.size !== BigInt(Buffer.byteLength(content))) return false
+  if (content === '') return true
+  const file = openSync(below(directory, component), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+  try {
+    return readFileSync(file, 'utf8') === content
+  } finally {
+    closeSync(file)
+  }
 }
 
 export function openRoot(path: string): number {

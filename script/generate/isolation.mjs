@@ -1,0 +1,49 @@
+// What each backend can hold, wherever it runs: what depends on the host is told as a condition, not as a fact of the
+// machine on which the table was made.
+import { table } from './markdown.mjs'
+
+const subjects = {
+  'filesystem.isolated': 'files outside the mounts',
+  'mount.readonly': 'read-only mounts',
+  'mount.vault': 'vaults',
+  'files.protected': 'protected names (`.git/hooks` …)',
+  'files.denyRead': 'hidden paths',
+  'network.none': 'network: none',
+  'network.allowlist': 'network: allow-list',
+  'network.full': 'network: full',
+  memory: 'memory',
+  cpu: 'CPU',
+  pids: 'number of processes',
+  fileSize: 'size of a file',
+  tmpSize: 'size of `/tmp` and `/dev/shm`',
+  'process.isolated': 'processes of the host',
+  'process.tree': 'nothing outlives its command',
+  'syscalls.filtered': 'system calls',
+  'environment.isolated': 'environment',
+  timeout: 'time',
+  'output.bounded': 'output',
+}
+
+const groups = 'where the host offers cgroups'
+
+export function isolationTable({ capabilityNames, bwrap, local }) {
+  const backends = {
+    bwrap: {
+      ...bwrap({ architecture: 'x64' }, { enforces: ['memory', 'cpu', 'pids'], by: 'cgroup v1, v2 or systemd scope' }),
+      memory: `cgroup v1, v2 or systemd scope, ${groups}`,
+      cpu: `cgroup v1, v2 or systemd scope, ${groups}`,
+      pids: `RLIMIT_NPROC, and a cgroup ${groups}`,
+      'syscalls.filtered': 'seccomp filter for x64 and arm64',
+    },
+    local: local({ processTable: true }),
+  }
+  const missing = capabilityNames.filter((name) => subjects[name] === undefined)
+  if (missing.length > 0) throw new Error(`script/generate/isolation.mjs has no words for ${missing.join(', ')}`)
+  // What no backend has can only be asked for, never be a default, so it is always refused.
+  const lacking = (name) => (Object.values(backends).some((each) => each[name] !== undefined) ? '**not enforced**' : 'refused')
+  const rows = capabilityNames.map((name) => [
+    subjects[name],
+    ...Object.values(backends).map((backend) => backend[name] ?? lacking(name)),
+  ])
+  return table(['what', ...Object.keys(backends).map((name) => `\`${name}\``)], rows)
+}

@@ -1,1 +1,0 @@
-export const recordLimitGroup = (_: { sandboxId: string; stateDir: string; directories: readonly string[] }): Promise<void> => Promise.resolve()

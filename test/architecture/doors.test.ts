@@ -1,0 +1,64 @@
+// Some powers have one door each. Whoever looks for a leak of that power then has one room to read.
+import { describe, expect, it } from 'vitest'
+import { importsOf, readSources, type SourceFile } from './sources.ts'
+
+interface Door {
+  readonly what: string
+  readonly room: string
+  readonly modules: readonly string[]
+  /** On code without strings and comments. */
+  readonly code: RegExp
+  /** Names that must not be taken from node:process elsewhere. */
+  readonly fromProcess: readonly string[]
+}
+
+const never = /(?!)/
+
+const doors: readonly Door[] = [
+  {
+    what: 'child processes are started',
+    room: 'src/process/',
+    modules: ['node:child_process', 'child_process', 'node:cluster'],
+    code: never,
+    fromProcess: [],
+  },
+  {
+    what: "the operator's environment is read",
+    room: 'src/runtime/',
+    modules: [],
+    code: /\bprocess\s*(?:\?\.|\.)\s*env\b|\bprocess\s*\[/,
+    fromProcess: ['env'],
+  },
+  {
+    what: 'something is printed or an exit code chosen',
+    room: 'src/cli/',
+    modules: ['node:console', 'node:tty', 'node:readline'],
+    code: /\bconsole\s*\.|\bprocess\.(?:stdout|stderr|exitCode)\b|\bprocess\.(?:exit|abort)\(|\bwrite(?:Sync)?\(\s*[12]\b/,
+    fromProcess: ['stdout', 'stderr', 'exit', 'exitCode', 'abort'],
+  },
+]
+
+function takenFromProcess(file: SourceFile): readonly string[] {
+  return [...file.code.matchAll(/\bimport\s*\{([^}]*)\}\s*from\s*«(\d+)»/g)]
+    .filter(([, , index]) => /^(?:node:)?process$/.test(file.strings[Number(index)] ?? ''))
+    .flatMap(([, names = '']) => names.split(',').map((name) => name.trim().split(/\s+/)[0] ?? ''))
+}
+
+const files = readSources('src').filter(({ isTest }) => !isTest)
+
+const uses = (file: SourceFile, door: Door): boolean =>
+  importsOf(file).some(({ kind, target }) => kind !== 'type' && door.modules.includes(target)) ||
+  door.code.test(file.code) ||
+  takenFromProcess(file).some((name) => door.fromProcess.includes(name))
+
+describe('doors', () => {
+  it.each(doors)('$what only in $room', (door) => {
+    const outside = files.filter((file) => !file.path.startsWith(door.room) && uses(file, door))
+    expect(outside.map(({ path }) => path)).toEqual([])
+  })
+
+  it('every door is used by its own room, so that the rules above can fail', () => {
+    const unused = doors.filter((door) => !files.some((file) => file.path.startsWith(door.room) && uses(file, door)))
+    expect(unused.map(({ what }) => what)).toEqual([])
+  })
+})

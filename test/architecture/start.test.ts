@@ -1,0 +1,54 @@
+// What is loaded when. The start of a short command is paid by everyone, so what it loads is a promise.
+import { describe, expect, it } from 'vitest'
+import { chainTo, importsOf, readSources, staticClosure } from './sources.ts'
+
+const files = readSources('src').filter(({ isTest }) => !isTest)
+
+/** `glovebox exec` without a settings file loads these one after the other; each brings what it imports statically. */
+const execPath = [
+  'src/cli/main.ts',
+  'src/cli/commands/exec.ts',
+  'src/backends/bwrap/backend.ts',
+  'src/backends/bwrap/launcher/owned-launcher.ts',
+  'src/backends/bwrap/launcher/root-launcher.ts',
+  'src/backends/bwrap/launcher/thread.ts',
+]
+const heavy = ['zod', 'yaml', '@vscode/ripgrep', 'koffi', 'picocolors']
+
+describe('start', () => {
+  it('the files of the exec path exist', () => {
+    expect(execPath.filter((path) => !files.some((file) => file.path === path))).toEqual([])
+  })
+
+  it.each(heavy)('%s is not loaded by a plain exec', (name) => {
+    const chains = execPath.flatMap((start) => {
+      const loaded = staticClosure(files, start)
+      return loaded.has(name) ? [chainTo(loaded, name)] : []
+    })
+    expect(chains).toEqual([])
+  })
+
+  it('the check above finds zod where it is loaded', () => {
+    expect(staticClosure(files, 'src/actions/registry.ts').has('zod')).toBe(true)
+  })
+
+  it('importing the library loads no backend', () => {
+    const loaded = staticClosure(files, 'src/index.ts')
+    const backends = [...loaded.keys()].filter((path) => /^src\/backends\/[^/]+\//.test(path))
+    expect(loaded.has('src/backends/registry.ts')).toBe(true)
+    expect(backends.map((path) => chainTo(loaded, path))).toEqual([])
+  })
+
+  it('every package that is imported is a dependency, and every dependency is imported', async () => {
+    const manifest = (await import('../../package.json', { with: { type: 'json' } })).default
+    const declared = [...Object.keys(manifest.dependencies), ...Object.keys(manifest.optionalDependencies)]
+    const imported = files
+      .flatMap((file) => [
+        ...importsOf(file).map(({ target }) => target),
+        // createRequire(…)('name') and require.resolve('name')
+        ...file.strings.filter((text) => declared.includes(text)),
+      ])
+      .filter((target) => !target.startsWith('src/') && !target.startsWith('node:'))
+    expect([...new Set(imported)].toSorted()).toEqual(declared.toSorted())
+  })
+})

@@ -1,0 +1,187 @@
+// The operator of the attack suite, and the guest that attacks it. A host is a process of its own that uses the built
+// package through its public door, started as root or as an ordinary user; so every attack goes through what a user has.
+import { chmodSync, chownSync, copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import type { Denial } from '../../src/contract/denial.ts'
+import type { Ended } from '../../src/contract/exec.ts'
+import type { OperatorPolicy, PolicyValues } from '../../src/contract/policy.ts'
+import type { Description } from '../../src/contract/sandbox.ts'
+import { otherUser } from '../fixtures/package-copy.ts'
+import { attackedPackage } from './attacked-package.ts'
+import { startHostProcess, type HostProcess } from './host-conversation.ts'
+import { probeFile } from './probe-file.ts'
+
+export { HostError } from './host-conversation.ts'
+export { probeFile } from './probe-file.ts'
+export { openControlGround, undefended, type ControlGround } from './undefended.ts'
+
+export type Starter = 'root' | 'user'
+
+/** Both when the tests run as root, who alone can become somebody else. */
+export const starters: readonly Starter[] = process.getuid?.() === 0 ? ['root', 'user'] : ['user']
+
+export interface MountOption {
+  readonly guestPath: string
+  readonly hostPath: string
+  readonly mode?: 'rw' | 'ro' | 'vault'
+}
+
+export interface SandboxOptions {
+  /** Default: a fresh directory of the starter at /workspace. */
+  readonly mounts?: readonly MountOption[]
+  readonly policy?: PolicyValues
+  readonly settings?: OperatorPolicy
+  readonly env?: Readonly<Record<string, string>>
+  readonly cwd?: string
+  readonly backend?: string
+}
+
+export interface RunOptions {
+  readonly cwd?: string
+  readonly env?: Readonly<Record<string, string>>
+  readonly timeoutMs?: number
+  readonly stdin?: string
+}
+
+export interface RunResult {
+  readonly ended: Ended
+  readonly exitCode: number
+  readonly stdout: string
+  readonly stderr: string
+  readonly stdoutTruncated: boolean
+  readonly stderrTruncated: boolean
+  readonly stdoutTotalBytes: number
+  readonly denials: readonly Denial[]
+  readonly durationMs: number
+}
+
+export type ActionResult =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly code: string; readonly message: string }
+
+export interface Guest {
+  readonly id: string
+  /** The host directory behind /workspace; empty if nothing is mounted there. */
+  readonly workspace: string
+  readonly description: Description
+  run(command: string | readonly string[], options?: RunOptions): Promise<RunResult>
+  execute(action: string, input: unknown): Promise<ActionResult>
+  /** Runs a file of test/attacks/probes inside; C is compiled once on the host. */
+  probe(source: string, args?: readonly string[], options?: RunOptions): Promise<RunResult>
+  kill(): Promise<void>
+}
+
+export interface AttackHost {
+  readonly starter: Starter
+  /** The starter's numeric id. */
+  readonly uid: number
+  /** Of the host process. */
+  readonly pid: number
+  /** The copy of the package that it runs. */
+  readonly packageDirectory: string
+  /** The host's own state directory. */
+  readonly stateDirectory: string
+  /** A directory of the starter's own, outside every mount. */
+  readonly directory: string
+  /** A new directory of the starter's, below `directory`. */
+  makeDirectory(name: string): string
+  /** Hands a file or directory that the test made to the starter. */
+  give(path: string): void
+  sandbox(options?: SandboxOptions): Promise<Guest>
+  /** Makes the host process open a file without close-on-exec, and gives the descriptor. */
+  leak(path: string): Promise<number>
+  close(): Promise<void>
+}
+
+export interface HostOptions {
+  /** Laid over the small environment that the host process begins with. */
+  readonly env?: Readonly<Record<string, string>>
+  /** Its working directory; default: its copy of the package. */
+  readonly cwd?: string
+  /** The test's own descriptors that the host process inherits, from 3 on. */
+  readonly inheritDescriptors?: readonly number[]
+}
+
+export async function openHost(starter: Starter, options: HostOptions = {}): Promise<AttackHost> {
+  const top = mkdtempSync(join(tmpdir(), `glovebox-attacks-${starter}-`))
+  chmodSync(top, 0o755)
+  const uid = starter === 'root' || process.getuid?.() !== 0 ? (process.getuid?.() ?? 0) : otherUser
+  const give = (path: string): void => chownSync(path, uid, uid === otherUser ? otherUser : (process.getgid?.() ?? 0))
+  const own = (name: string, mode: number): string => {
+    const path = join(top, name)
+    mkdirSync(path, { mode })
+    give(path)
+    return path
+  }
+  const packageDirectory = attackedPackage()
+  const directory = own('ground', 0o755)
+  const stateDirectory = own('state', 0o700)
+  const host = startHostProcess({
+    script: join(packageDirectory, 'host-process.mjs'),
+    cwd: options.cwd ?? packageDirectory,
+    env: {
+      PATH: '/usr/local/bin:/usr/bin:/bin',
+      HOME: own('home', 0o700),
+      GLOVEBOX_STATE_DIR: stateDirectory,
+      TMPDIR: own('tmp', 0o700),
+      ...options.env,
+    },
+    ...(uid === process.getuid?.() ? {} : { id: uid }),
+    inheritDescriptors: options.inheritDescriptors ?? [],
+  })
+  let made = 0
+  const makeDirectory = (name: string): string => own(join('ground', name), 0o755)
+  return {
+    starter,
+    uid,
+    pid: host.pid,
+    packageDirectory,
+    stateDirectory,
+    directory,
+    makeDirectory,
+    give,
+    async sandbox(wanted = {}) {
+      const mounts = wanted.mounts ?? [{ guestPath: '/workspace', hostPath: makeDirectory(`workspace-${++made}`) }]
+      const workspace = mounts.find((mount) => mount.guestPath === '/workspace')?.hostPath ?? ''
+      const created = await host.ask<Created>('create', { options: { ...wanted, mounts } })
+      return liveGuest(host, created, { workspace, give })
+    },
+    leak: (path) => host.ask('leak', { path }),
+    async close() {
+      await host.end()
+      rmSync(top, { recursive: true, force: true })
+    },
+  }
+}
+
+interface Created {
+  readonly id: string
+  readonly description: Description
+}
+
+function liveGuest(
+  host: HostProcess,
+  { id, description }: Created,
+  { workspace, give }: { readonly workspace: string; give(path: string): void },
+): Guest {
+  const run = (command: string | readonly string[], options: RunOptions = {}): Promise<RunResult> =>
+    host.ask('run', { sandbox: id, command, options })
+  return {
+    id,
+    workspace,
+    description,
+    run,
+    execute: (action, input) => host.ask('execute', { sandbox: id, action, input }),
+    async probe(source, args = [], options = {}) {
+      const program = await probeFile(source)
+      const name = `probe-${basename(program)}`
+      const copy = join(workspace, name)
+      copyFileSync(program, copy)
+      chmodSync(copy, 0o755)
+      give(copy)
+      return run([`/workspace/${name}`, ...args], options)
+    },
+    kill: () => host.ask('kill', { sandbox: id }),
+  }
+}

@@ -1,0 +1,154 @@
+// A hostile program against the processes of the host, and against its own end. What a guest leaves running is found by
+// the host in two ways: by a word of its command line, and by the beats that it leaves in a file.
+import { spawn, type ChildProcess } from 'node:child_process'
+import { existsSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openControlGround, openHost, probeFile, starters, undefended } from './host.ts'
+import type { AttackHost, ControlGround, Guest } from './host.ts'
+import { childrenOf, comesToPass, processesWith } from './host-view.ts'
+
+let ground: ControlGround
+beforeAll(() => {
+  ground = openControlGround()
+})
+afterAll(() => ground.close())
+
+const sizeOf = (path: string): number => (existsSync(path) ? statSync(path).size : 0)
+
+async function expectDeadHeart(path: string): Promise<void> {
+  const beats = sizeOf(path)
+  await delay(200)
+  expect(sizeOf(path)).toBe(beats)
+}
+
+/** The shell's part of a control: tells whether the file goes on growing. */
+const stillBeats = (path: string): string =>
+  `sleep 0.3; a=$(wc -c < ${path}); sleep 0.3; b=$(wc -c < ${path}); [ "$b" -gt "$a" ] && echo beats`
+
+describe.each(starters)('processes, started by %s', (starter) => {
+  let host: AttackHost
+  let guest: Guest
+  let canary: ChildProcess
+  beforeAll(async () => {
+    host = await openHost(starter)
+    guest = await host.sandbox()
+    canary = spawn('/usr/bin/sleep', ['120'], { stdio: 'ignore', env: { SECRET: 'canary' }, uid: host.uid, gid: host.uid })
+  })
+  afterAll(async () => {
+    canary.kill('SIGKILL')
+    await host.close()
+  })
+
+  it('a process of the host is neither seen nor signalled', async () => {
+    const seen = (await guest.run('ls /proc | grep -c "^[0-9]"; cat /proc/[0-9]*/cmdline | tr "\\0" " "')).stdout
+    expect(Number(seen.split('\n')[0])).toBeLessThan(10)
+    expect(seen).not.toContain('vitest')
+    const pid = String(canary.pid)
+    const reading = await guest.run(`cat /proc/${pid}/environ; ls /proc/${pid}/root /proc/${pid}/fd; kill -0 ${pid}`)
+    expect(reading).toMatchObject({ exitCode: 1, stdout: '' })
+    // Every number that a process can have, one after another, and then all at once.
+    expect((await guest.probe('signal-all.py')).stdout).toBe('')
+    expect([canary.exitCode, canary.signalCode]).toEqual([null, null])
+    expect(processesWith('host-process.mjs').some((seenHost) => seenHost.pid === host.pid)).toBe(true)
+
+    const control = `SECRET=canary sleep 60 & tr "\\0" "\\n" < /proc/$!/environ | grep SECRET; setsid ${await probeFile('signal-all.py')} $!; wait $!; echo $?`
+    expect((await undefended(control)).stdout).toBe(`SECRET=canary\nKILLED\n137\n`)
+  })
+
+  it('another sandbox is neither seen nor signalled', async () => {
+    const marker = `33.${process.pid}${starter === 'root' ? 1 : 2}`
+    const sibling = await host.sandbox()
+    const running = sibling.run(['sleep', marker])
+    expect(await comesToPass(() => processesWith(marker).length >= 3, 5000)).toBe(true)
+    expect((await guest.run('cat /proc/[0-9]*/cmdline')).stdout).not.toContain(marker)
+    expect((await guest.probe('signal-all.py')).stdout).toBe('')
+    expect(processesWith(marker).length).toBeGreaterThanOrEqual(3)
+    await sibling.kill()
+    expect((await running).ended.by).not.toBe('exit')
+    expect(processesWith(marker)).toEqual([])
+    const both = `sleep ${marker} & cat /proc/[0-9]*/cmdline | tr "\\0" " " | grep -o "sleep ${marker}" | head -1; kill $!`
+    expect((await undefended(both)).stdout).toBe(`sleep ${marker}\n`)
+  })
+
+  it('a daemon does not outlive its exec', async () => {
+    const beats = 'beats-of-daemon'
+    expect(await guest.probe('outlive.c', [`/workspace/${beats}`])).toMatchObject({ ended: { by: 'exit', code: 0 } })
+    expect(processesWith(`/workspace/${beats}`)).toEqual([])
+    await expectDeadHeart(join(guest.workspace, beats))
+    const own = join(ground.directory, `${beats}-${starter}`)
+    expect((await undefended(`${await probeFile('outlive.c')} ${own}; ${stillBeats(own)}`)).stdout).toBe('beats\n')
+  })
+
+  it('a daemon does not outlive a timeout', async () => {
+    const beats = 'beats-after-timeout'
+    await guest.probe('outlive.c', ['/workspace/none', 'stay'], { timeoutMs: 100 })
+    const command = `/workspace/probe-outlive /workspace/${beats}; (trap "" TERM INT HUP; sleep 30) & setsid sleep 30 & sleep 30`
+    const run = await guest.run(command, { timeoutMs: 600 })
+    expect(run).toMatchObject({ ended: { by: 'timeout' }, exitCode: 124 })
+    expect(run.durationMs).toBeLessThan(3000)
+    expect(sizeOf(join(guest.workspace, beats))).toBeGreaterThan(0)
+    expect(processesWith(`/workspace/${beats}`)).toEqual([])
+    await expectDeadHeart(join(guest.workspace, beats))
+    const own = join(ground.directory, `${beats}-${starter}`)
+    const control = `timeout -s KILL 0.3 sh -c '${await probeFile('outlive.c')} ${own}; sleep 5'; ${stillBeats(own)}`
+    expect((await undefended(control)).stdout).toBe('beats\n')
+  })
+
+  it('no zombie is left of many execs', async () => {
+    const orphans = 'for i in 1 2 3 4 5 6 7 8; do (true & true &) ; done; sleep 0.1; cat /proc/[0-9]*/stat 2>/dev/null | cut -d" " -f3 | grep -c Z'
+    expect((await guest.run(orphans)).stdout).toBe('0\n')
+    await Promise.all(Array.from({ length: 8 }, () => guest.run('(sleep 0.05 &); exit 3')))
+    expect(childrenOf(host.pid).filter(({ state }) => state === 'Z')).toEqual([])
+    const control = 'python3 -c "import os,time; os.fork() or os._exit(0); time.sleep(0.2); os.system(\'cat /proc/[0-9]*/stat | grep -c \\") Z\\"\')"'
+    expect(Number((await undefended(control)).stdout)).toBeGreaterThan(0)
+  })
+})
+
+/** A host of its own, in which a command is under way, ended as the kernel ends a process for want of memory. */
+async function killedHost(starter: AttackHost['starter'], args: readonly string[], afterMs: number | 'beats') {
+  const host = await openHost(starter)
+  const guest = await host.sandbox()
+  const marker = `/workspace/beats-${process.pid}-${Math.random()}`
+  const beats = join(guest.workspace, marker.slice('/workspace/'.length))
+  const running = guest.probe('outlive.c', [marker, ...args]).catch(() => undefined)
+  if (afterMs === 'beats') expect(await comesToPass(() => sizeOf(beats) > 2, 5000)).toBe(true)
+  else await delay(afterMs)
+  process.kill(host.pid, 'SIGKILL')
+  await running
+  const gone = await comesToPass(() => processesWith(marker).length === 0, 1000)
+  const left = processesWith(marker)
+  for (const { pid } of left) process.kill(pid, 'SIGKILL')
+  await expectDeadHeart(beats)
+  await host.close()
+  return { gone, left }
+}
+
+describe.each(starters)('the end of the host, started by %s', (starter) => {
+  it('a host that is killed leaves nothing running', async () => {
+    expect(await killedHost(starter, ['stay'], 'beats')).toEqual({ gone: true, left: [] })
+    const own = join(ground.directory, `orphan-${starter}`)
+    const control = `bash -c '${await probeFile('outlive.c')} ${own} stay & kill -9 $$'; ${stillBeats(own)}`
+    expect((await undefended(control)).stdout).toBe('beats\n')
+  })
+
+  it.each([0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20])('a host that is killed as a command starts leaves nothing running: after %i ms', async (afterMs) => {
+    expect(await killedHost(starter, ['stay'], afterMs)).toEqual({ gone: true, left: [] })
+  })
+
+  it('the first process cannot be made to outlive the host', async () => {
+    const host = await openHost(starter)
+    const guest = await host.sandbox()
+    const told = await guest.probe('outlive.c', ['/workspace/beats', 'init'])
+    expect(told.stdout).toBe('/proc/1/mem EACCES\n/proc/1/task/1/mem EACCES\n')
+    await host.close()
+    expect(await killedHost(starter, ['init'], 300)).toEqual({ gone: true, left: [] })
+
+    // In a namespace within the control's, whose own first process takes everything with it in the end.
+    const own = join(ground.directory, `init-${starter}`)
+    const words = `bwrap --die-with-parent --unshare-pid --bind / / --dev-bind /dev /dev --proc /proc`
+    const control = `${words} ${await probeFile('outlive.c')} ${own} init & sleep 0.4; kill -9 $!; ${stillBeats(own)}`
+    expect((await undefended(control)).stdout).toMatch(/^\/proc\/1\/mem WRITTEN\n[^]*beats\n$/)
+  })
+})

@@ -1,0 +1,54 @@
+// What a host process that was killed may leave: no process after a second, no mount ever, and after the next start
+// nothing in the workspace, the state directory or the control groups but what an undisturbed command leaves.
+import { finished } from './finished.ts'
+import type { FaultGround } from './ground.ts'
+import { controlGroupsOf, entriesBelow, hostMounts, sandboxIdsIn, untilGone } from './traces.ts'
+
+const processPatienceMs = 1000
+
+export interface Clean {
+  readonly workspace: readonly string[]
+  readonly state: readonly string[]
+  readonly mounts: readonly string[]
+}
+
+export async function cleanRun(ground: FaultGround): Promise<Clean> {
+  const workspace = ground.makeDirectory('undisturbed')
+  await nextStart(ground, workspace)
+  // Made by the library's host, and so no fault.
+  const known = [...entriesBelow(workspace), 'written']
+  return { workspace: known, state: entriesBelow(ground.stateDir), mounts: hostMounts() }
+}
+
+async function nextStart(ground: FaultGround, cwd: string): Promise<void> {
+  const { code, signal, stderr } = await finished(ground.startCli(['exec', '--', 'true'], { cwd }))
+  if (code !== 0) throw new Error(`the next start ended with ${code ?? signal}: ${stderr}`)
+}
+
+export interface Place {
+  readonly ground: FaultGround
+  readonly clean: Clean
+  readonly workspace: string
+  readonly session: number | undefined
+}
+
+export interface Aftermath {
+  /** Sandboxes of which the dead host left something in the state directory, before the next start. */
+  readonly ids: readonly string[]
+  readonly endedAfterMs: number
+  readonly faults: readonly string[]
+}
+
+export async function lookAround({ ground, clean, workspace, session }: Place): Promise<Aftermath> {
+  const { afterMs, survivors } = await untilGone({ directory: ground.directory, session }, processPatienceMs)
+  const ids = sandboxIdsIn(ground.stateDir)
+  const faults = survivors.map((line) => `alive after ${processPatienceMs} ms: ${line}`)
+  const say = (what: string, now: readonly string[], before: readonly string[]): void =>
+    void faults.push(...now.filter((entry) => !before.includes(entry)).map((entry) => `${what}: ${entry}`))
+  say('mounted', hostMounts(), clean.mounts)
+  await nextStart(ground, workspace).catch((error: Error) => faults.push(error.message))
+  say('left in the workspace', entriesBelow(workspace), clean.workspace)
+  say('left in the state directory', entriesBelow(ground.stateDir), clean.state)
+  say('left control group', controlGroupsOf(ids), [])
+  return { ids, endedAfterMs: Math.round(afterMs), faults }
+}
