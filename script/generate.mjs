@@ -16,7 +16,8 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const reference = 'docs/reference'
 
 /** A bundler's complaint is a page long; its first words say enough. */
-const cause = (error) => (error instanceof Error ? error.message : String(error)).split('\n').filter(Boolean).slice(0, 2).join(' ')
+const cause = (error) =>
+  (error instanceof Error ? error.message : String(error)).split('\n').filter(Boolean).slice(0, 2).join(' ')
 
 function read(path) {
   return existsSync(join(root, path)) ? readFileSync(join(root, path), 'utf8') : undefined
@@ -37,7 +38,10 @@ const pages = [
   [`${reference}/errors.md`, async () => errorsPage(await loadSources(root, 'errors'))],
   [`${reference}/policy.md`, async () => policyPage(await loadSources(root, 'policy'))],
   [`${reference}/cli.md`, async () => commandLinePage(await loadSources(root, 'commandLine'))],
-  ['README.md', async () => withSection('README.md', 'isolation', isolationTable(await loadSources(root, 'isolation')))],
+  [
+    'README.md',
+    async () => withSection('README.md', 'isolation', isolationTable(await loadSources(root, 'isolation'))),
+  ],
   ['SECURITY.md', async () => withSection('SECURITY.md', 'attacks', attackTable(await loadSources(root, 'attacks')))],
 ]
 

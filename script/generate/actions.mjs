@@ -68,7 +68,11 @@ function boundsOf({ minimum, exclusiveMinimum, maximum, maxLength, maxItems }) {
   const least = minimum ?? (exclusiveMinimum === undefined ? undefined : `above ${exclusiveMinimum}`)
   const largest = maximum ?? maxLength ?? maxItems
   const words = [
-    typeof least === 'string' ? least : least !== undefined && Number.isSafeInteger(least) && least > -2e9 ? `from ${least}` : undefined,
+    typeof least === 'string'
+      ? least
+      : least !== undefined && Number.isSafeInteger(least) && least > -2e9
+        ? `from ${least}`
+        : undefined,
     largest !== undefined && largest < Number.MAX_SAFE_INTEGER ? `at most ${largest}` : undefined,
   ].filter((word) => word !== undefined && word !== `from ${Number.MIN_SAFE_INTEGER}`)
   return words.length === 0 ? '' : ` (${words.join(', ')})`

@@ -10,7 +10,7 @@ export function attackTable({ catalog }) {
       .filter((row) => row.area === area)
       .map((row) => [
         row.title,
-        [row.defence, row.why === undefined ? undefined : `Why not: ${row.why}`].filter(Boolean).join(' '),
+        [row.defence, row.why].filter(Boolean).join('; '),
         row.seen ?? '',
         outcome[row.bwrap],
         outcome[row.local],

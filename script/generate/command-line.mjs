@@ -18,6 +18,8 @@ export function commandLinePage({ buildProgram }) {
     'src/cli/program.ts',
     '## glovebox',
     helpOf(program),
-    ...program.commands.filter((command) => command.name() !== 'help').flatMap((command) => [`## glovebox ${command.name()}`, helpOf(command)]),
+    ...program.commands.flatMap((command) =>
+      command.name() === 'help' ? [] : [`## glovebox ${command.name()}`, helpOf(command)],
+    ),
   )
 }

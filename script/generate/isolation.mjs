@@ -40,7 +40,8 @@ export function isolationTable({ capabilityNames, bwrap, local }) {
   const missing = capabilityNames.filter((name) => subjects[name] === undefined)
   if (missing.length > 0) throw new Error(`script/generate/isolation.mjs has no words for ${missing.join(', ')}`)
   // What no backend has can only be asked for, never be a default, so it is always refused.
-  const lacking = (name) => (Object.values(backends).some((each) => each[name] !== undefined) ? '**not enforced**' : 'refused')
+  const lacking = (name) =>
+    Object.values(backends).some((each) => each[name] !== undefined) ? '**not enforced**' : 'refused'
   const rows = capabilityNames.map((name) => [
     subjects[name],
     ...Object.values(backends).map((backend) => backend[name] ?? lacking(name)),

@@ -9,4 +9,5 @@ export function table(headings, rows) {
   return [line(headings), `|${' --- |'.repeat(headings.length)}`, ...rows.map(line)].join('\n')
 }
 
-export const page = (title, source, ...parts) => `${[`# ${title}`, note, `Source: \`${source}\``, ...parts].join('\n\n')}\n`
+export const page = (title, source, ...parts) =>
+  `${[`# ${title}`, note, `Source: \`${source}\``, ...parts].join('\n\n')}\n`

@@ -14,7 +14,8 @@ const meanings = {
   shmMb: 'Size of the private `/dev/shm`.',
   env: 'Names that pass from the operator’s environment into the guest’s, beside the built-in list.',
   delete: 'May file actions delete? Commands inside writable mounts are not governed by this.',
-  protect: 'Names below every writable mount that commands and file actions may neither change nor create. Layers add to the list; only settings take a name away, with `unprotect`.',
+  protect:
+    'Names below every writable mount that commands and file actions may neither change nor create. Layers add to the list; only settings take a name away, with `unprotect`.',
   denyRead: 'Guest paths that can be neither read nor listed. Layers only add.',
 }
 

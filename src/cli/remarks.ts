@@ -4,10 +4,16 @@ import type { Ended, ExecResult } from '../contract/exec.ts'
 import { printable } from './output.ts'
 import { formatBytes, formatMs } from './units.ts'
 
-export function remarks(result: ExecResult, argv: readonly string[]): readonly string[] {
+/** How much of each stream was printed, where it was cut. */
+export interface Shown {
+  readonly stdout: number
+  readonly stderr: number
+}
+
+export function remarks(result: ExecResult, argv: readonly string[], shown: Shown): readonly string[] {
   return [
-    ...cut('stdout', result.stdoutTruncated, { kept: result.stdoutBytes.length, total: result.stdoutTotalBytes }),
-    ...cut('stderr', result.stderrTruncated, { kept: result.stderrBytes.length, total: result.stderrTotalBytes }),
+    ...cut('stdout', result.stdoutTruncated, { shown: shown.stdout, total: result.stdoutTotalBytes }),
+    ...cut('stderr', result.stderrTruncated, { shown: shown.stderr, total: result.stderrTotalBytes }),
     ...result.denials.map(denialLine),
     ...endLines(result.ended),
     ...shellHint(result, argv),
@@ -17,12 +23,12 @@ export function remarks(result: ExecResult, argv: readonly string[]): readonly s
 function cut(
   stream: string,
   truncated: boolean,
-  size: { readonly kept: number; readonly total: number },
+  size: { readonly shown: number; readonly total: number },
 ): readonly string[] {
   if (!truncated) return []
   const limit = stream === 'stdout' ? '--max-stdout' : 'maxStderrBytes of a policy file'
   return [
-    `glovebox: ${stream} was cut: ${formatBytes(size.kept)} of ${formatBytes(size.total)} are shown.`,
+    `glovebox: ${stream} was cut: ${formatBytes(size.shown)} of ${formatBytes(size.total)} are shown.`,
     `hint: Raise the limit with ${limit}, or write to a file in the workspace.`,
   ]
 }

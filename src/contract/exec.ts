@@ -38,5 +38,7 @@ export interface RunOptions {
   /** Called with every chunk, before truncation. A returned promise holds the command back. */
   readonly onStdout?: (chunk: Uint8Array) => void | Promise<void>
   readonly onStderr?: (chunk: Uint8Array) => void | Promise<void>
+  /** Keep at most so much of each stream for the result; onStdout and onStderr still get all. Default: the limits of policy. */
+  readonly keepBytes?: number
   readonly signal?: AbortSignal
 }

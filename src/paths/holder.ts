@@ -45,7 +45,8 @@ export function isDead(holder: Holder): boolean {
   return state.startTime !== holder.startTime || state.letter === 'Z' || state.letter === 'X'
 }
 
-function exists(pid: number): boolean {
+/** Does the kernel know a process of this pid, whether or not we may signal it? */
+export function exists(pid: number): boolean {
   try {
     process.kill(pid, 0)
     return true

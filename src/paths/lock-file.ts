@@ -5,7 +5,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { linkSync, readFileSync, readdirSync, renameSync, unlinkSync, writeFileSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { HostPath } from '../contract/mount.ts'
-import { formatHolder, isDead, parseHolder, thisHolder, type Holder } from './holder.ts'
+import { exists, formatHolder, isDead, parseHolder, thisHolder, type Holder } from './holder.ts'
 import { isErrno } from './refusal.ts'
 
 const cardPrefix = 'holder-'
@@ -20,7 +20,7 @@ export interface LockFiles {
 export function openLockFiles(directory: HostPath): LockFiles {
   const holder = thisHolder()
   // Written once; every lock of this holder is another name of this file.
-  const card = join(directory, `${cardPrefix}${holder.nonce}`)
+  const card = join(directory, `${cardPrefix}${holder.pid}-${holder.nonce}`)
   let cardWritten = false
 
   const tryAcquire = (name: string): boolean => {
@@ -54,7 +54,7 @@ export function openLockFiles(directory: HostPath): LockFiles {
     if (!tryAcquire(right)) return false
     try {
       if (holderOf(file)?.nonce !== stale.nonce) return false
-      const fresh = join(directory, `${cardPrefix}${holder.nonce}-${randomBytes(6).toString('hex')}`)
+      const fresh = `${card}-${randomBytes(6).toString('hex')}`
       linkSync(card, fresh)
       renameSync(fresh, file)
       return true
@@ -121,8 +121,10 @@ function sweepCards(directory: string): void {
   for (const name of readdirSync(directory)) {
     if (!name.startsWith(cardPrefix)) continue
     const holder = holderOf(join(directory, name))
-    // A torn card may be one that is just being written; it is swept when it is whole or never.
-    if (holder !== undefined && holder.bootId !== '' && isDead(holder)) unlinkIfThere(join(directory, name))
+    if (holder === undefined) continue
+    // A torn card is just being written, or its writer was killed: the pid in its name tells which.
+    const isOver = holder.bootId === '' ? !exists(Number.parseInt(name.slice(cardPrefix.length), 10)) : isDead(holder)
+    if (isOver) unlinkIfThere(join(directory, name))
   }
 }
 

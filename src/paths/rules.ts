@@ -1,5 +1,6 @@
 // Protected names and hidden paths, as questions about guest paths. Pure text: the walk asks with the
 // path that is left when every link has been resolved, and held.ts adds the same rules by identity.
+import { join } from 'node:path'
 import { GloveboxError } from '../errors/error.ts'
 import type { GuestPath, Mount } from '../contract/mount.ts'
 import { foldName, startsWithNames } from './fold.ts'
@@ -30,9 +31,22 @@ export function compileRules(options: {
   return {
     denied: options.denyRead.map((text) => rule(text, parseGuestPath(text))),
     protected: writable.flatMap((mount) =>
-      options.protect.map((name) => rule(name, parseGuestPath(`./${name}`, mount.guestPath))),
+      writable
+        .filter((other) => overlap(mount.hostPath, other.hostPath))
+        .flatMap((other) => options.protect.flatMap((name) => seenFrom(mount, other, name))),
     ),
   }
+}
+
+const overlap = (one: string, other: string): boolean =>
+  `${one}/`.startsWith(`${other}/`) || `${other}/`.startsWith(`${one}/`)
+
+// SECURITY: what is protected below one mount may be shown by another one under another path.
+// test/attacks/persistence: "a second mount of the same directory does not open what the first protects"
+function seenFrom(mount: Mount, other: Mount, name: string): readonly PathRule[] {
+  const place = join(other.hostPath, name)
+  const below = place.slice(mount.hostPath.length + 1)
+  return place.startsWith(`${mount.hostPath}/`) ? [rule(name, parseGuestPath(`./${below}`, mount.guestPath))] : []
 }
 
 function checkProtectedName(name: string): void {

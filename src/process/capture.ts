@@ -6,20 +6,21 @@ export interface Capture {
   result(): { readonly bytes: Uint8Array; readonly totalBytes: number; readonly truncated: boolean }
 }
 
-export function createCapture(limitBytes: number): Capture {
+/** What is beyond `limitBytes` counts as truncated; `keepBytes` is for a caller that has passed the rest on already. */
+export function createCapture(limitBytes: number, keepBytes: number = limitBytes): Capture {
   const kept: Uint8Array[] = []
   let keptBytes = 0
   let totalBytes = 0
   return {
     add(chunk) {
       totalBytes += chunk.length
-      const room = limitBytes - keptBytes
+      const room = Math.min(limitBytes, keepBytes) - keptBytes
       if (room <= 0) return
       // A slice would keep the whole chunk's memory alive; the last, cut piece is copied.
       const piece = chunk.length <= room ? chunk : new Uint8Array(chunk.subarray(0, room))
       kept.push(piece)
       keptBytes += piece.length
     },
-    result: () => ({ bytes: Buffer.concat(kept), totalBytes, truncated: totalBytes > keptBytes }),
+    result: () => ({ bytes: Buffer.concat(kept), totalBytes, truncated: totalBytes > limitBytes }),
   }
 }

@@ -6,7 +6,7 @@ import type { Ended, RunOptions } from '../contract/exec.ts'
 import { createCapture, type Capture } from './capture.ts'
 import { readDeadline } from './deadline.ts'
 
-export interface CollectOptions extends Pick<RunOptions, 'stdin' | 'onStdout' | 'onStderr' | 'signal'> {
+export interface CollectOptions extends Pick<RunOptions, 'stdin' | 'onStdout' | 'onStderr' | 'keepBytes' | 'signal'> {
   readonly timeoutMs: number
   readonly maxStdoutBytes: number
   readonly maxStderrBytes: number
@@ -25,8 +25,8 @@ export async function collect(child: Process, options: CollectOptions): Promise<
   const startedAt = performance.now()
   const elapsed = (): number => Math.round(performance.now() - startedAt)
   const deadline = readDeadline(options.timeoutMs, options.signal, () => child.kill())
-  const stdout = createCapture(options.maxStdoutBytes)
-  const stderr = createCapture(options.maxStderrBytes)
+  const stdout = createCapture(options.maxStdoutBytes, options.keepBytes)
+  const stderr = createCapture(options.maxStderrBytes, options.keepBytes)
   let consumerFault: unknown
   const onFault = (fault: unknown): void => {
     consumerFault ??= { fault }

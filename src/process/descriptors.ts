@@ -1,25 +1,36 @@
 // Which of our descriptors would a child inherit? Node marks its own close-on-exec; those that our parent
 // left open, or that a native library opened carelessly, are not marked.
-import { closeSync, openSync, readdirSync, readSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, readdirSync, readSync } from 'node:fs'
 
 const closeOnExec = 0o2000000
 
 /** Answers the descriptors of 3 and up that a child would inherit, ascending; empty where there is no /proc.
- * Asking the kernel costs 10 µs a descriptor, so one that was found safe is not asked again while it stays open. */
+ * Asking the kernel for the flag costs 10 µs a descriptor, so the answer is kept for the same thing under the same number.
+ * SECURITY: not for directories, since a number may be given anew to the same directory by somebody more careless.
+ * test/attacks/descriptors: "a descriptor that a library of the host leaves open does not reach the guest" */
 export function createDescriptorWatch(): () => readonly number[] {
-  let safe = new Set<string>()
-  let exposed = new Set<string>()
+  let known = new Map<string, boolean>()
   return () => {
-    const open = openDescriptors()
-    const nowSafe = new Set<string>()
-    const nowExposed = new Set<string>()
-    for (const descriptor of open) {
-      if (exposed.has(descriptor) || (!safe.has(descriptor) && isInheritable(descriptor))) nowExposed.add(descriptor)
-      else nowSafe.add(descriptor)
+    const now = new Map<string, boolean>()
+    const exposed: number[] = []
+    for (const descriptor of openDescriptors()) {
+      const key = identityOf(descriptor)
+      const inheritable = (key === undefined ? undefined : known.get(key)) ?? isInheritable(descriptor)
+      if (key !== undefined) now.set(key, inheritable)
+      if (inheritable) exposed.push(Number(descriptor))
     }
-    safe = nowSafe
-    exposed = nowExposed
-    return [...exposed].map(Number).sort((a, b) => a - b)
+    known = now
+    return exposed.sort((a, b) => a - b)
+  }
+}
+
+/** Undefined: not to be remembered. */
+function identityOf(descriptor: string): string | undefined {
+  try {
+    const seen = fstatSync(Number(descriptor))
+    return seen.isDirectory() ? undefined : `${descriptor}:${seen.dev}:${seen.ino}`
+  } catch {
+    return undefined
   }
 }
 

@@ -1,31 +1,32 @@
-// Directories that belong to a process and are worth nothing without it. Each names its owner, so that the next start can
-// remove those of processes that were killed.
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+// Directories that belong to a process and are worth nothing without it. Each bears its owner in its name, so that it is
+// owned from the moment it exists until it is gone, and the next start can remove those of processes that were killed.
+import { mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { isAlive, ownIdentity, type ProcessIdentity } from './identity.ts'
 
-const ownerFile = '.owner.json'
-
 export function openScratch(parent: string, name: string): string {
-  const directory = join(parent, name)
+  const directory = join(parent, `${name}${ownerMark(ownIdentity())}`)
   mkdirSync(directory, { recursive: true, mode: 0o755 })
-  writeFileSync(join(directory, ownerFile), JSON.stringify(ownIdentity()), { mode: 0o600 })
   return directory
 }
 
 export const closeScratch = (directory: string): void => rmSync(directory, { recursive: true, force: true })
 
-/** One without a readable owner was being made or removed when its process was killed, or is being made now: it is left
- * until it is old enough for only the former to be possible. */
-export function sweepScratch(
-  parent: string,
-  { unownedAfterMs = 3_600_000 }: { readonly unownedAfterMs?: number } = {},
-): void {
-  for (const entry of listQuietly(parent)) {
-    const directory = join(parent, entry)
-    const owner = readOwner(directory)
-    if (owner === undefined ? ageOf(directory) > unownedAfterMs : !isAlive(owner)) closeScratch(directory)
+/** One whose name tells no owner was not made here, and is left. */
+export function sweepScratch(parent: string): void {
+  for (const name of listQuietly(parent)) {
+    const owner = ownerIn(name)
+    if (owner !== undefined && !isAlive(owner)) closeScratch(join(parent, name))
   }
+}
+
+const ownerMark = ({ pid, startTime, bootId, pidNamespace }: ProcessIdentity): string =>
+  `@${pid}.${startTime}.${bootId}.${/\d+/.exec(pidNamespace)?.[0] ?? '0'}`
+
+function ownerIn(name: string): ProcessIdentity | undefined {
+  const [, pid, startTime = '', bootId = '', namespace] = /@(\d+)\.(\d+)\.([\da-f-]+)\.(\d+)$/.exec(name) ?? []
+  if (pid === undefined) return undefined
+  return { pid: Number(pid), startTime, bootId, pidNamespace: `pid:[${namespace}]` }
 }
 
 function listQuietly(parent: string): readonly string[] {
@@ -35,14 +36,3 @@ function listQuietly(parent: string): readonly string[] {
     return []
   }
 }
-
-function readOwner(directory: string): ProcessIdentity | undefined {
-  try {
-    return JSON.parse(readFileSync(join(directory, ownerFile), 'utf8')) as ProcessIdentity
-  } catch {
-    return undefined
-  }
-}
-
-const ageOf = (directory: string): number =>
-  Date.now() - (statSync(directory, { throwIfNoEntry: false })?.mtimeMs ?? Date.now())

@@ -22,15 +22,21 @@ describe('the catalog of attacks', () => {
 
   it('has a test of the same title for each row that claims to be blocked', () => {
     const claimed = catalog.filter(({ bwrap, local }) => bwrap === 'blocked' || local === 'blocked')
-    expect(claimed.filter(({ title }) => !sentences.has(title)).map(({ area, title }) => `${area}: ${title}`)).toEqual([])
+    expect(claimed.filter(({ title }) => !sentences.has(title)).map(({ area, title }) => `${area}: ${title}`)).toEqual(
+      [],
+    )
   })
 
   it('has a row for each attack test', () => {
-    const tests = testTitles(files).filter(({ path, title }) => !isControl(title) && !isOrdinary(path) && !isMade(title))
+    const tests = testTitles(files).filter(
+      ({ path, title }) => !isControl(title) && !isOrdinary(path) && !isMade(title),
+    )
     expect(tests.filter(({ title }) => !titles.has(title)).map(({ path, title }) => `${path}: ${title}`)).toEqual([])
   })
 
   it('says why where bwrap is not a boundary', () => {
-    expect(catalog.filter(({ bwrap, why }) => bwrap === 'not a boundary' && (why ?? '') === '').map(({ title }) => title)).toEqual([])
+    expect(
+      catalog.filter(({ bwrap, why }) => bwrap === 'not a boundary' && (why ?? '') === '').map(({ title }) => title),
+    ).toEqual([])
   })
 })

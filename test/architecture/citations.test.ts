@@ -56,7 +56,9 @@ describe('SECURITY comments', () => {
   it('each names a test that exists', () => {
     const cited = defences.flatMap(({ citations }) => citations)
     expect(cited.length).toBeGreaterThan(50)
-    const missing = cited.filter(({ area, title }) => !sentences.some((each) => each.title === title && each.path.startsWith(area)))
+    const missing = cited.filter(
+      ({ area, title }) => !sentences.some((each) => each.title === title && each.path.startsWith(area)),
+    )
     expect(missing.map(({ place, area, title }) => `${place} cites ${area}: "${title}"${elsewhere(title)}`)).toEqual([])
   })
 })
@@ -68,7 +70,9 @@ function elsewhere(title: string): string {
 
 describe('laws', () => {
   it('each law of the contract is a conformance case in the same words', () => {
-    const cases = new Set(sentences.filter(({ path }) => path.startsWith('src/testing/cases/')).map(({ title }) => title))
+    const cases = new Set(
+      sentences.filter(({ path }) => path.startsWith('src/testing/cases/')).map(({ title }) => title),
+    )
     const ofContract = laws.filter(({ path }) => path.startsWith('src/contract/'))
     expect(ofContract.length).toBeGreaterThanOrEqual(10)
     expect(ofContract.filter(({ law }) => !cases.has(law))).toEqual([])

@@ -52,7 +52,7 @@ const uses = (file: SourceFile, door: Door): boolean =>
   takenFromProcess(file).some((name) => door.fromProcess.includes(name))
 
 describe('doors', () => {
-  it.each(doors)('$what only in $room', (door) => {
+  it.each(doors.map((door) => [door.what, door.room, door] as const))('%s only in %s', (_what, _room, door) => {
     const outside = files.filter((file) => !file.path.startsWith(door.room) && uses(file, door))
     expect(outside.map(({ path }) => path)).toEqual([])
   })

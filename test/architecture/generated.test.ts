@@ -6,7 +6,10 @@ import { root } from './sources.ts'
 
 describe('generated documents', () => {
   it('are what `npm run generate` would write', () => {
-    const done = spawnSync(process.execPath, [join(root, 'script/generate.mjs'), '--check'], { cwd: root, encoding: 'utf8' })
+    const done = spawnSync(process.execPath, [join(root, 'script/generate.mjs'), '--check'], {
+      cwd: root,
+      encoding: 'utf8',
+    })
     expect(done.stderr).toBe('')
     expect(done.status).toBe(0)
   })

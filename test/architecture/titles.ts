@@ -20,6 +20,8 @@ export const sentencesOf = (files: readonly SourceFile[]): readonly Titled[] =>
   files.flatMap((file) => file.strings.map((title) => ({ path: file.path, title })))
 
 export const testSources = (): readonly SourceFile[] => [
-  ...readSources('test').filter(({ path }) => !path.startsWith('test/architecture/') && !path.startsWith('test/attacks/catalog')),
+  ...readSources('test').filter(
+    ({ path }) => !path.startsWith('test/architecture/') && !path.startsWith('test/attacks/catalog'),
+  ),
   ...readSources('src').filter(({ path, isTest }) => isTest || path.startsWith('src/testing/')),
 ]

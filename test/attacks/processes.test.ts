@@ -34,7 +34,12 @@ describe.each(starters)('processes, started by %s', (starter) => {
   beforeAll(async () => {
     host = await openHost(starter)
     guest = await host.sandbox()
-    canary = spawn('/usr/bin/sleep', ['120'], { stdio: 'ignore', env: { SECRET: 'canary' }, uid: host.uid, gid: host.uid })
+    canary = spawn('/usr/bin/sleep', ['120'], {
+      stdio: 'ignore',
+      env: { SECRET: 'canary' },
+      uid: host.uid,
+      gid: host.uid,
+    })
   })
   afterAll(async () => {
     canary.kill('SIGKILL')
@@ -53,7 +58,7 @@ describe.each(starters)('processes, started by %s', (starter) => {
     expect([canary.exitCode, canary.signalCode]).toEqual([null, null])
     expect(processesWith('host-process.mjs').some((seenHost) => seenHost.pid === host.pid)).toBe(true)
 
-    const control = `SECRET=canary sleep 60 & tr "\\0" "\\n" < /proc/$!/environ | grep SECRET; setsid ${await probeFile('signal-all.py')} $!; wait $!; echo $?`
+    const control = `SECRET=canary sleep 60 & sleep 0.1; tr "\\0" "\\n" < /proc/$!/environ | grep SECRET; setsid ${await probeFile('signal-all.py')} $!; wait $!; echo $?`
     expect((await undefended(control)).stdout).toBe(`SECRET=canary\nKILLED\n137\n`)
   })
 
@@ -97,11 +102,13 @@ describe.each(starters)('processes, started by %s', (starter) => {
   })
 
   it('no zombie is left of many execs', async () => {
-    const orphans = 'for i in 1 2 3 4 5 6 7 8; do (true & true &) ; done; sleep 0.1; cat /proc/[0-9]*/stat 2>/dev/null | cut -d" " -f3 | grep -c Z'
+    const orphans =
+      'for i in 1 2 3 4 5 6 7 8; do (true & true &) ; done; sleep 0.1; cat /proc/[0-9]*/stat 2>/dev/null | cut -d" " -f3 | grep -c Z'
     expect((await guest.run(orphans)).stdout).toBe('0\n')
     await Promise.all(Array.from({ length: 8 }, () => guest.run('(sleep 0.05 &); exit 3')))
     expect(childrenOf(host.pid).filter(({ state }) => state === 'Z')).toEqual([])
-    const control = 'python3 -c "import os,time; os.fork() or os._exit(0); time.sleep(0.2); os.system(\'cat /proc/[0-9]*/stat | grep -c \\") Z\\"\')"'
+    const control =
+      'python3 -c "import os,time; os.fork() or os._exit(0); time.sleep(0.2); os.system(\'cat /proc/[0-9]*/stat | grep -c \\") Z\\"\')"'
     expect(Number((await undefended(control)).stdout)).toBeGreaterThan(0)
   })
 })
@@ -117,24 +124,27 @@ async function killedHost(starter: AttackHost['starter'], args: readonly string[
   else await delay(afterMs)
   process.kill(host.pid, 'SIGKILL')
   await running
-  const gone = await comesToPass(() => processesWith(marker).length === 0, 1000)
+  // A child that the host was about to start may show its command line only now.
+  await delay(300)
+  await comesToPass(() => processesWith(marker).length === 0, 700)
   const left = processesWith(marker)
   for (const { pid } of left) process.kill(pid, 'SIGKILL')
   await expectDeadHeart(beats)
   await host.close()
-  return { gone, left }
+  return left
 }
 
 describe.each(starters)('the end of the host, started by %s', (starter) => {
   it('a host that is killed leaves nothing running', async () => {
-    expect(await killedHost(starter, ['stay'], 'beats')).toEqual({ gone: true, left: [] })
+    expect(await killedHost(starter, ['stay'], 'beats')).toEqual([])
     const own = join(ground.directory, `orphan-${starter}`)
     const control = `bash -c '${await probeFile('outlive.c')} ${own} stay & kill -9 $$'; ${stillBeats(own)}`
     expect((await undefended(control)).stdout).toBe('beats\n')
   })
 
-  it.each([0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20])('a host that is killed as a command starts leaves nothing running: after %i ms', async (afterMs) => {
-    expect(await killedHost(starter, ['stay'], afterMs)).toEqual({ gone: true, left: [] })
+  it('a host that is killed as a command starts leaves nothing running', async () => {
+    for (const afterMs of [0, 1, 2, 3, 4, 6, 9, 14])
+      expect(await killedHost(starter, ['stay'], afterMs), `${afterMs} ms`).toEqual([])
   })
 
   it('the first process cannot be made to outlive the host', async () => {
@@ -143,7 +153,7 @@ describe.each(starters)('the end of the host, started by %s', (starter) => {
     const told = await guest.probe('outlive.c', ['/workspace/beats', 'init'])
     expect(told.stdout).toBe('/proc/1/mem EACCES\n/proc/1/task/1/mem EACCES\n')
     await host.close()
-    expect(await killedHost(starter, ['init'], 300)).toEqual({ gone: true, left: [] })
+    expect(await killedHost(starter, ['init'], 300)).toEqual([])
 
     // In a namespace within the control's, whose own first process takes everything with it in the end.
     const own = join(ground.directory, `init-${starter}`)

@@ -1,7 +1,7 @@
 // What most attacks need: one host for the file, a ground on which the control may do its damage, and files of the operator.
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { afterAll, beforeAll } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import {
   openControlGround,
   openHost,
@@ -12,6 +12,12 @@ import {
 } from './host.ts'
 
 export const secret = 'a secret of the operator'
+
+/** An action that was refused for what it asks, not because a test has put it badly. */
+export const refused: unknown = expect.objectContaining({
+  ok: false,
+  code: expect.not.stringMatching(/^(INVALID_INPUT|UNKNOWN_ACTION|INTERNAL|UNEXPECTED)$/) as string,
+})
 
 export interface Scene {
   host(): AttackHost

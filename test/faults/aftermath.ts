@@ -6,6 +6,9 @@ import { controlGroupsOf, entriesBelow, hostMounts, sandboxIdsIn, untilGone } fr
 
 const processPatienceMs = 1000
 
+/** A file that was being written by the host leaves its temporary: nobody can tell it from one that is being written now. */
+const cutOffWrite = /(^|\/)\.glovebox-tmp-[0-9a-f]{24}$/
+
 export interface Clean {
   readonly workspace: readonly string[]
   readonly state: readonly string[]
@@ -47,7 +50,7 @@ export async function lookAround({ ground, clean, workspace, session }: Place): 
     void faults.push(...now.filter((entry) => !before.includes(entry)).map((entry) => `${what}: ${entry}`))
   say('mounted', hostMounts(), clean.mounts)
   await nextStart(ground, workspace).catch((error: Error) => faults.push(error.message))
-  say('left in the workspace', entriesBelow(workspace), clean.workspace)
+  say('left in the workspace', entriesBelow(workspace).filter((name) => !cutOffWrite.test(name)), clean.workspace)
   say('left in the state directory', entriesBelow(ground.stateDir), clean.state)
   say('left control group', controlGroupsOf(ids), [])
   return { ids, endedAfterMs: Math.round(afterMs), faults }

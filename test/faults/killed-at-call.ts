@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { cleanRun, lookAround } from './aftermath.ts'
 import { finished } from './finished.ts'
 import { faultGround, type Starter } from './ground.ts'
+import { entriesBelow } from './traces.ts'
 
 export const changingCalls = ['mkdir', 'rename', 'link', 'unlink', 'rmdir', 'fchown', 'fsync', 'clone', 'move_mount'] as const
 /** Also between the making of a file and its filling, and at every opening. */
@@ -24,12 +25,11 @@ export interface CallKillReport {
   readonly faults: readonly string[]
 }
 
-/** `next` gives the kills one by one, and is told whether the last one was reached. */
 export async function killAtCalls(starter: Starter, moments: Iterable<CallKill>): Promise<CallKillReport> {
   const ground = faultGround(starter)
   const report = { killed: [] as CallKill[], beyond: [] as CallKill[], faults: [] as string[] }
   try {
-    const clean = await cleanRun(ground)
+    let clean = await cleanRun(ground)
     let count = 0
     for (const moment of moments) {
       const { call, nth } = moment
@@ -46,6 +46,8 @@ export async function killAtCalls(starter: Starter, moments: Iterable<CallKill>)
       else report.faults.push(`${call} ${nth}: the host ended with ${code ?? signal}: ${stderr}`)
       const { faults } = await lookAround({ ground, clean, workspace, session: host.pid })
       report.faults.push(...faults.map((fault) => `before ${call} ${nth}: ${fault}`))
+      // What one kill left for ever is told once.
+      clean = { ...clean, state: [...clean.state, ...entriesBelow(ground.stateDir)] }
     }
     return report
   } finally {

@@ -4,7 +4,7 @@ import type { Boundary, Process, SandboxSpec, SpawnRequest } from '../../contrac
 import type { SandboxId } from '../../contract/ids.ts'
 import { GloveboxError } from '../../errors/error.ts'
 import type { HostFiles } from '../../paths/host-files.ts'
-import { admit } from './admit.ts'
+import { planAdmission } from './admit.ts'
 import {
   boundaryArguments,
   environmentArguments,
@@ -49,6 +49,7 @@ export interface LiveBoundary extends Boundary {
 export function liveBoundary(parts: BoundaryParts): LiveBoundary {
   const { spec, facts, sources } = parts
   const running = new Set<Process>()
+  const admission = planAdmission(parts.limitGroup, descriptors.first + sources.descriptors.length)
   let laid: { readonly guards: readonly Guard[]; readonly words: readonly string[] } | undefined
   let memoryKills = 0
 
@@ -83,16 +84,28 @@ export function liveBoundary(parts: BoundaryParts): LiveBoundary {
             '--args',
             String(descriptors.arguments),
             '--',
-            ...gateCommand({ ...gateLimits(spec, facts), names: Object.keys(env), title: parts.title }),
+            ...gateCommand({
+              ...gateLimits(spec, facts),
+              entries: admission.entries,
+              names: Object.keys(env),
+              title: parts.title,
+            }),
             ...request.argv,
           ],
           stdin: request.stdin,
-          extraDescriptors: ['toChild', filter, 'fromChild', 'toChild', ...sources.descriptors],
+          extraDescriptors: [
+            'toChild',
+            filter,
+            'fromChild',
+            'toChild',
+            ...sources.descriptors,
+            ...admission.descriptors,
+          ],
         })
         .finally(() => closeSync(filter))
       const process = followBwrap(child, {
         options: Buffer.from(words.map((word) => `${word}\0`).join('')),
-        admit: async (pid) => (parts.limitGroup === undefined ? undefined : admit(parts.limitGroup, pid)),
+        admit: (pid) => admission.admit(pid),
         tookMemory,
       })
       running.add(process)

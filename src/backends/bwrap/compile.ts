@@ -123,6 +123,8 @@ function namespaceArguments(spec: SandboxSpec): readonly string[] {
     '--new-session',
     // SECURITY: test/attacks/kernel: "a user namespace cannot be made inside"
     '--disable-userns',
+    // The gate is the first process; see gate.ts.
+    '--as-pid-1',
     '--cap-drop',
     'ALL',
     '--uid',

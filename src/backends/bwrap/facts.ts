@@ -1,5 +1,5 @@
 // What the backend must know of the host before it can compile anything. Gathered once; everything after is pure.
-import { lstatSync, readFileSync, readlinkSync, realpathSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { lstatSync, readFileSync, readlinkSync, realpathSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { HostPath } from '../../contract/mount.ts'
 import type { Spawner } from '../../process/spawn.ts'
@@ -100,9 +100,8 @@ async function readEdition(spawner: Spawner, bwrapPath: string, cacheFile: strin
     version: /[\d.]+/.exec(version)?.[0] ?? 'unknown',
     bindsByDescriptor: help.includes('--ro-bind-fd'),
   }
-  const written = `${cacheFile}.${process.pid}`
-  writeFileSync(written, JSON.stringify(edition), { mode: 0o600 })
-  renameSync(written, cacheFile)
+  // Not by way of a temporary, which a kill would leave for ever: a torn one is read as none.
+  writeFileSync(cacheFile, JSON.stringify(edition), { mode: 0o600 })
   return edition
 }
 

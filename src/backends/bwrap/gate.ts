@@ -1,9 +1,10 @@
-// The gate is the first program inside. It waits for the host's word before it becomes the command, and so closes two holes:
-// the command cannot run before it is in its resource group, and if the host process is killed before bwrap has tied
-// its life to it, the word never comes and nothing runs. Then it sets the limits that only a process can set on itself.
+// The gate is the first process inside and stays the first: everything else ends with it. It waits for the host's word before it
+// starts the command, and so closes two holes: the command cannot run before it is under its limits, and if the host
+// process is killed before bwrap has tied its life to it, the word never comes and nothing runs. Then it sets the limits
+// that only a process can set on itself. bwrap's own first process would stand outside of them, within the guest's reach.
 
-/** Descriptors of a started bwrap, by what they carry. Mount roots follow from `firstRoot` on. */
-export const descriptors = { arguments: 3, filter: 4, status: 5, word: 6, firstRoot: 7 } as const
+/** Descriptors of a started bwrap, by what they carry. From `first` on: mount roots (bwrap's), then entries (the gate's). */
+export const descriptors = { arguments: 3, filter: 4, status: 5, word: 6, first: 7 } as const
 
 // SECURITY: variables of the guest's choice (LD_PRELOAD, LD_AUDIT, SHELLOPTS) would run code in the gate itself, before the limits
 // hold and before the host's word; so bwrap sets them under other names, and the gate gives them back at the end.
@@ -15,18 +16,23 @@ export const nameAtGate = (name: string): string => `${heldBack}${name}`
 // The descriptors that a single digit names are closed here; bwrap has closed those that it was given.
 export const gateScript = [
   `IFS= read -r word <&${descriptors.word} || exit 125`,
+  'for entry in $3; do echo 0 >&"$entry" || exit 125; done',
   'exec 3<&- 4<&- 5<&- 6<&- 7<&- 8<&- 9<&-',
   'ulimit -c 0 && { ulimit -u "$1" 2>/dev/null || ulimit -p "$1"; } && ulimit -f "$2" || {',
   '  echo "glovebox: the limits could not be set" >&2; exit 125; }',
-  'shift 2',
+  'shift 3',
   `while [ "$1" != -- ]; do eval "command export $1=\\"\\$${heldBack}$1\\"; unset ${heldBack}$1" 2>/dev/null; shift; done`,
   'shift',
-  'exec "$@"',
+  // A shell tells of a child's death by signal on its standard error, where it would look like the command's own words.
+  'exec 9>&2 2>/dev/null',
+  '(exec "$@" 2>&9 9>&-)',
 ].join('\n')
 
 export interface GateRequest {
   readonly processes: number
   readonly fileBlocks: number
+  /** Descriptors of control groups into which the gate puts itself; of one digit, since dash names no others. */
+  readonly entries?: readonly number[]
   /** Names of the guest's variables; their values stay off the command line. */
   readonly names: readonly string[]
   /** What the gate is called among the host's processes: the warden's token. */
@@ -40,6 +46,7 @@ export const gateCommand = (limits: GateRequest): readonly string[] => [
   limits.title ?? 'glovebox-gate',
   String(limits.processes),
   String(limits.fileBlocks),
+  (limits.entries ?? []).join(' '),
   ...limits.names,
   '--',
 ]

@@ -20,7 +20,7 @@ export interface Sources {
   readonly pathOf: (mount: Mount) => string
   /** A further host path, for covers and vault names. */
   readonly further: (hostPath: string) => Promise<string>
-  /** To be passed on to bwrap from `firstRoot` on. */
+  /** To be passed on to bwrap from `first` on. */
   readonly descriptors: readonly number[]
   release(): Promise<void>
 }
@@ -61,10 +61,10 @@ function plainSources({ spec, behind, facts, files }: SourceParts): Sources {
   const roots = [home, ...spec.mounts.map((mount) => files.rootDescriptor(mount))]
   return {
     ...base,
-    home: { descriptor: carried.firstRoot },
+    home: { descriptor: carried.first },
     of(mount) {
       const shown = behind.get(mount)
-      return shown === undefined ? { descriptor: carried.firstRoot + 1 + spec.mounts.indexOf(mount) } : byPath(shown)
+      return shown === undefined ? { descriptor: carried.first + 1 + spec.mounts.indexOf(mount) } : byPath(shown)
     },
     descriptors: roots,
     release: () => Promise.resolve(closeSync(home)),

@@ -7,7 +7,7 @@ import { exitCodeForResult } from '../exit.ts'
 import type { SandboxFlags } from '../flags.ts'
 import { jsonLine } from '../output.ts'
 import type { Doing } from '../program.ts'
-import { remarks } from '../remarks.ts'
+import { remarks, type Shown } from '../remarks.ts'
 import { requestFrom } from '../request.ts'
 import { type Interrupts, watchInterrupts } from '../signals.ts'
 import { pipedInput } from '../stdin.ts'
@@ -39,7 +39,7 @@ async function runAndReport(sandbox: Sandbox, argv: readonly [string, ...string[
   const { face } = running.doing
   const result = await run(sandbox, argv, running)
   if (running.flags.json === true) await face.out.write(jsonLine(asJson(sandbox, result)))
-  else for (const line of remarks(result, argv)) await face.err.write(`${line}\n`)
+  else for (const line of remarks(result, argv, shownOf(sandbox))) await face.err.write(`${line}\n`)
   const { received } = running.interrupts
   return exitCodeForResult(result, { signal: received, readerGone: !face.out.open })
 }
@@ -56,8 +56,15 @@ function run(sandbox: Sandbox, argv: readonly [string, ...string[]], running: Ru
     ...options,
     onStdout: boundedStream(out, { maxBytes: limit('maxStdoutBytes'), onGone }),
     onStderr: boundedStream(err, { maxBytes: limit('maxStderrBytes') }),
+    // It has been printed; only refusals are still looked for in what is kept.
+    keepBytes: 1024 * 1024,
   })
 }
+
+const shownOf = (sandbox: Sandbox): Shown => ({
+  stdout: limitOf(sandbox, 'maxStdoutBytes'),
+  stderr: limitOf(sandbox, 'maxStderrBytes'),
+})
 
 function limitOf(sandbox: Sandbox, field: string): number {
   const value = sandbox.describe().policy.find((explained) => explained.field === field)?.value

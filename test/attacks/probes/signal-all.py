@@ -6,7 +6,7 @@ import signal
 import sys
 
 spared = {1, os.getpid(), os.getppid(), os.getsid(0), os.getpgid(0)}
-targets = [int(sys.argv[1])] if len(sys.argv) > 1 else [pid for pid in range(2, 1 << 22) if pid not in spared]
+targets = [int(sys.argv[1])] if len(sys.argv) > 1 else [pid for pid in range(2, 1 << 18) if pid not in spared]
 for pid in targets:
     try:
         os.kill(pid, signal.SIGKILL)

@@ -1,4 +1,5 @@
 // A group of processes under limits: one directory in v2, one per controller in v1. What both kinds share is here.
+import { closeSync, openSync } from 'node:fs'
 import { open, type FileHandle } from 'node:fs/promises'
 import { GloveboxError } from '../../../errors/error.ts'
 import { describe, makeGroup, removeGroup } from './files.ts'
@@ -17,6 +18,9 @@ export interface LimitGroup {
   readonly enforces: readonly Controller[]
   /** On the host; for the journal, never for an agent. */
   readonly directories: readonly string[]
+  /** Descriptors by which a process of one thread puts itself under the limits: it writes 0 to each. Empty where the kernel
+   * offers no such way; then `add` is the way. */
+  readonly entries: readonly number[]
   /** Puts a process and all that it will start under the limits. Rejects if any limit would not hold. */
   add(pid: number): Promise<void>
   oomKills(): Promise<number>
@@ -33,6 +37,8 @@ export interface GroupParts {
   readonly by: string
   readonly enforces: readonly Controller[]
   readonly directories: readonly string[]
+  /** The file of each directory into which a process may write itself, if there is one. */
+  readonly entryFile?: string
   /** Sets the limits in the directories, which exist by then. */
   setLimits(): Promise<void>
   oomKills(): Promise<number>
@@ -44,8 +50,10 @@ const destroyDeadlineMs = 2000
 export async function makeLimitGroup(parts: GroupParts): Promise<LimitGroup> {
   const made: string[] = []
   const doors: FileHandle[] = []
+  const entries: number[] = []
   const undo = async (): Promise<void> => {
     await Promise.all(doors.splice(0).map((door) => door.close()))
+    for (const entry of entries.splice(0)) closeSync(entry)
     await Promise.all(made.map((directory) => removeGroup(directory, { deadlineMs: destroyDeadlineMs })))
   }
   try {
@@ -56,6 +64,8 @@ export async function makeLimitGroup(parts: GroupParts): Promise<LimitGroup> {
     await parts.setLimits()
     // Kept open: adding a process is on the path of every exec and is then a single write.
     for (const directory of parts.directories) doors.push(await open(`${directory}/cgroup.procs`, 'w'))
+    if (parts.entryFile !== undefined)
+      for (const directory of parts.directories) entries.push(openSync(`${directory}/${parts.entryFile}`, 'w'))
   } catch (error) {
     await undo()
     throw error
@@ -66,6 +76,7 @@ export async function makeLimitGroup(parts: GroupParts): Promise<LimitGroup> {
     by,
     enforces,
     directories,
+    entries,
     oomKills: () => parts.oomKills(),
     usage: () => parts.usage(),
     add: (pid) => addTo(doors, pid),

@@ -17,6 +17,8 @@ export function createV1Group(plan: V1Plan, name: string, limits: Limits): Promi
     by: plan.by,
     enforces: plan.enforces,
     directories: v1Directories(plan, name),
+    // A thread that moves itself takes no lock; one that is moved waits for the whole machine.
+    entryFile: 'tasks',
     async setLimits() {
       if (memory !== undefined) await limitMemory(`${memory}/${name}`, limits.memoryBytes)
       if (cpu !== undefined) {

@@ -1,0 +1,48 @@
+// script/bench: every number of SPECIFICATION.md, measured in one run. Ends with 1 if a promise does not hold.
+import { cpus, loadavg } from 'node:os'
+import { cliBench } from './cli.ts'
+import { execBenches, workspaceBench } from './exec.ts'
+import { flatBench } from './flat.ts'
+import type { Result } from './result.ts'
+import { searchBenches } from './search.ts'
+
+const benches = {
+  exec: execBenches,
+  workspace: workspaceBench,
+  cli: cliBench,
+  search: searchBenches,
+  flat: flatBench,
+} as const
+
+const args = process.argv.slice(2)
+const json = args.includes('--json')
+const asked = args.filter((arg) => !arg.startsWith('--'))
+const unknown = [
+  ...asked.filter((name) => !Object.hasOwn(benches, name)),
+  ...args.filter((arg) => arg.startsWith('--') && arg !== '--json'),
+]
+if (unknown.length > 0) {
+  process.stderr.write(`Unknown: ${unknown.join(' ')}. Benches: ${Object.keys(benches).join(' ')}. Flag: --json.\n`)
+  process.exit(2)
+}
+
+const results: Result[] = []
+for (const [name, bench] of Object.entries(benches)) {
+  if (asked.length > 0 && !asked.includes(name)) continue
+  if (!json) process.stderr.write(`measuring ${name} …\n`)
+  results.push(...(await bench()))
+}
+const host = {
+  node: process.version,
+  cores: cpus().length,
+  load: loadavg()[0],
+  startedByRoot: process.getuid?.() === 0,
+}
+if (json) process.stdout.write(`${JSON.stringify({ host, results }, null, 2)}\n`)
+else
+  for (const { name, promise, measured, unit, holds } of results)
+    process.stdout.write(
+      `${holds ? 'holds ' : 'BROKEN'}  ${name}: ${measured} ${unit === 'ratio' ? '' : unit} (${promise})\n`,
+    )
+// The neighbour's library leaves its proxies listening.
+process.exit(results.every((result) => result.holds) ? 0 : 1)

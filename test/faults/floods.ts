@@ -1,0 +1,69 @@
+// Talkative guests, each in a host process of its own, so that what they cost can be told.
+import { readFileSync } from 'node:fs'
+import { resultOf } from './finished.ts'
+import type { FaultGround } from './ground.ts'
+
+/** Node reads into new 64 KiB buffers, and its collector lets some 40 to 65 MiB of them lie, however long the output is. */
+export const allowedGrowthMiB = 96
+
+export interface Flooded {
+  readonly ended: { readonly by: string; readonly code?: number }
+  readonly exitCode: number
+  readonly stdoutKept: number
+  readonly stderrKept: number
+  readonly stdoutTotal: number
+  readonly stderrTotal: number
+  readonly stdoutTruncated: boolean
+  readonly stderrTruncated: boolean
+  readonly stdoutSha256: string
+  readonly textSha256: string
+  readonly grewMiB: number
+  readonly tookMs: number
+}
+
+export interface SlowlyRead extends Flooded {
+  readonly seen: number
+  readonly seenSha256: string
+  /** Blocks that the guest had written while nobody read, and some time later. */
+  readonly pausedAt: { readonly written: number; readonly later: number }
+}
+
+export const flood = <Result = Flooded>(ground: FaultGround, scenario: string, place: { workspace: string; bytes?: number }): Promise<Result> =>
+  resultOf<Result>(ground.startHost('output.mjs', [scenario, place.workspace, String(place.bytes ?? 0)]))
+
+export interface CommandLineFlood {
+  readonly code: number | null
+  readonly stdout: string
+  readonly peakMiB: number
+}
+
+/** Through the command line; `--json` keeps what is printed, else it goes nowhere. */
+export function floodCommandLine(
+  ground: FaultGround,
+  options: { readonly workspace: string; readonly bytes: number; readonly flags: readonly string[] },
+): Promise<CommandLineFlood> {
+  const keeps = options.flags.includes('--json')
+  const command = `head -c ${options.bytes} /dev/zero; exit 7`
+  const child = ground.startCli(['exec', '--timeout', '300s', ...options.flags, '--', 'sh', '-c', command], {
+    cwd: options.workspace,
+    stdio: ['ignore', keeps ? 'pipe' : 'ignore', 'ignore'],
+  })
+  let [stdout, peakMiB] = ['', 0]
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => (stdout += text))
+  const watch = setInterval(() => (peakMiB = Math.max(peakMiB, peakOf(child.pid))), 20)
+  return new Promise((resolve, reject) => {
+    child.once('error', reject)
+    child.once('close', (code) => {
+      clearInterval(watch)
+      resolve({ code, stdout, peakMiB })
+    })
+  })
+}
+
+function peakOf(pid: number | undefined): number {
+  try {
+    return Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024
+  } catch {
+    return 0
+  }
+}
