@@ -10,7 +10,7 @@ export interface Shown {
   readonly stderr: number
 }
 
-export function remarks(result: ExecResult, argv: readonly string[], shown: Shown): readonly string[] {
+export function remarks(result: ExecResult, argv: readonly string[], shown: Shown = keptIn(result)): readonly string[] {
   return [
     ...cut('stdout', result.stdoutTruncated, { shown: shown.stdout, total: result.stdoutTotalBytes }),
     ...cut('stderr', result.stderrTruncated, { shown: shown.stderr, total: result.stderrTotalBytes }),
@@ -19,6 +19,11 @@ export function remarks(result: ExecResult, argv: readonly string[], shown: Show
     ...shellHint(result, argv),
   ]
 }
+
+const keptIn = ({ stdoutBytes, stderrBytes }: ExecResult): Shown => ({
+  stdout: stdoutBytes.length,
+  stderr: stderrBytes.length,
+})
 
 function cut(
   stream: string,

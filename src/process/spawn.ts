@@ -9,7 +9,8 @@ import { createDescriptorWatch } from './descriptors.ts'
 import { loadPipes } from './pipes.ts'
 import { joinStreams, wire, type Wiring } from './wiring.ts'
 
-export type ExtraDescriptor = number | 'fromChild' | 'toChild'
+/** `reportFromChild`: the child can write to it even when nobody is left to read, instead of ending by SIGPIPE. */
+export type ExtraDescriptor = number | 'fromChild' | 'reportFromChild' | 'toChild'
 
 export interface ChildRequest {
   readonly file: string

@@ -1,7 +1,7 @@
 // Which descriptor of a child is joined to which stream of ours. Kept apart from the starting itself, because a child may
 // be started by another thread, which then gets plain descriptor numbers.
 import type { ChildProcess } from 'node:child_process'
-import { closeSync, fchownSync } from 'node:fs'
+import { closeSync, fchownSync, openSync } from 'node:fs'
 import type { Readable, Writable } from 'node:stream'
 import { readEnd, writeEnd, type MakePipe } from './pipes.ts'
 import type { ExtraDescriptor } from './spawn.ts'
@@ -28,7 +28,8 @@ export function wire(wanted: readonly ExtraDescriptor[], makePipe: MakePipe | un
     if (typeof entry === 'number') return entry
     if (makePipe === undefined) return 'pipe'
     const [reading, writing] = makePipe()
-    const [child, our] = entry === 'toChild' ? [reading, writeEnd(writing)] : [writing, readEnd(reading)]
+    const written = entry === 'reportFromChild' ? openBothWays(writing) : writing
+    const [child, our] = entry === 'toChild' ? [reading, writeEnd(writing)] : [written, readEnd(reading)]
     childEnds.push(child)
     streams[streams.length - 1] = our
     return child
@@ -42,6 +43,15 @@ export function wire(wanted: readonly ExtraDescriptor[], makePipe: MakePipe | un
     },
     ours: (child) =>
       stdio.map((entry, index) => (entry === 'pipe' ? (child?.stdio[index] as Stream | undefined) : streams[index])),
+  }
+}
+
+/** A pipe that its writer has open for reading as well never lacks a reader. */
+function openBothWays(writing: number): number {
+  try {
+    return openSync(`/proc/self/fd/${writing}`, 'r+')
+  } finally {
+    closeSync(writing)
   }
 }
 

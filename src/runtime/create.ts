@@ -44,6 +44,7 @@ export interface Planned {
 }
 
 // SECURITY: a directory of the host that is not visible inside would tell the agent how the host is laid out.
+// test/attacks/environment: "PATH shows no host-only directory and none relative to the cwd"
 const guestSystemPrefixes = ['/usr', '/bin', '/sbin']
 
 export async function createSandbox(options: CreateOptions): Promise<Sandbox> {

@@ -23,6 +23,7 @@ const reserved = [
   '/home/agent',
 ]
 // SECURITY: kernel interfaces and the whole root are never a workspace.
+// test/attacks/files: "the host's root and its kernel directories cannot be mounted"
 const refusedHosts = ['/proc', '/sys', '/dev']
 
 export function resolveMounts(requests: readonly MountRequest[]): readonly Mount[] {

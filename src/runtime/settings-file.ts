@@ -36,11 +36,9 @@ export function findSettingsFile(directory: string): string | undefined {
 /** SECURITY: a stand-in must not hide settings further up. test/faults/kill: "a stand-in hides no settings further up" */
 function isStandIn(path: string): boolean {
   try {
-    const { size } = lstatSync(path)
-    if (size !== Buffer.byteLength(settingsStandIn)) return false
-    return (
-      readFileSync(path, { encoding: 'utf8', flag: constants.O_NOFOLLOW | constants.O_NONBLOCK }) === settingsStandIn
-    )
+    const seen = lstatSync(path)
+    if (!seen.isFile() || seen.size !== Buffer.byteLength(settingsStandIn)) return false
+    return readFileSync(path, 'utf8') === settingsStandIn
   } catch (cause) {
     // Gone: the sandbox that needed it has just ended. Anything else is told when it is read as settings.
     return (cause as NodeJS.ErrnoException).code === 'ENOENT'

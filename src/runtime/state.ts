@@ -20,6 +20,7 @@ export function stateHome(environment: Readonly<Record<string, string | undefine
   }
   const seen = statSync(path)
   // SECURITY: journals name what the next start removes; whoever can write them decides what that is.
+  // test/attacks/persistence: "a state directory that others can write is refused"
   if (seen.uid !== process.getuid?.() || (seen.mode & 0o022) !== 0)
     throw new GloveboxError(
       'NOT_PERMITTED',

@@ -1,12 +1,11 @@
 // A descriptor needs no path: one of a directory outside is a way out of every mount. The host process has some open that
 // it should not have: left by its own parent, or by a library that does not close on exec.
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openHost, probeFile, starters, undefended, type AttackHost, type Guest } from './host.ts'
 import { secret } from './scene.ts'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 
 describe.each(starters)('descriptors, started by %s', (starter) => {
   let outside: string

@@ -11,6 +11,7 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
@@ -427,7 +428,6 @@ describe.each(starters)('files, started by %s', (starter) => {
 
   it('a sparse file does not fill the memory of the host', async () => {
     writeFileSync(join(guest.workspace, 'sparse'), '')
-    const { truncateSync } = await import('node:fs')
     truncateSync(join(guest.workspace, 'sparse'), 1024 ** 4)
     expect(await guest.execute('read_text', { path: 'sparse' })).toMatchObject({
       ok: false,
@@ -460,6 +460,31 @@ describe.each(starters)('files, started by %s', (starter) => {
     expect((await guest.run('grep "core file" /proc/self/limits')).stdout).toMatch(/core file size\s+0\s+0\s/)
     const control = await undefended('grep "core file" /proc/self/limits')
     expect(control.stdout, 'control: the machine itself sets no such limit').not.toMatch(/core file size\s+0\s+0\s/)
+  })
+
+  it("the host's root and its kernel directories cannot be mounted", async () => {
+    symlinkSync('/proc', join(scene.host().directory, 'to-proc'))
+    const places = [
+      '/',
+      '/proc',
+      '/sys',
+      '/dev',
+      '/proc/1',
+      '/sys/fs/cgroup',
+      '//',
+      '/etc/..',
+      '/dev/shm',
+      join(scene.host().directory, 'to-proc'),
+    ]
+    for (const hostPath of places) await expect(guestWith(hostPath), hostPath).rejects.toEqual(refusal('INVALID_INPUT'))
+    for (const guestPath of ['/', '/proc', '/dev/x', '/usr/bin', '/etc', '/home/agent', '/.glovebox', '/lib64'])
+      await expect(
+        scene.host().sandbox({ mounts: [{ guestPath, hostPath: guest.workspace }] }),
+        guestPath,
+      ).rejects.toEqual(refusal('INVALID_INPUT'))
+    const fine = await guestWith(scene.host().makeDirectory('fine'))
+    expect((await fine.run('true')).exitCode, 'control').toBe(0)
+    await fine.kill()
   })
 
   it('nothing but mounts, home and temporary directories can be written', async () => {

@@ -119,7 +119,8 @@ async function killedHost(starter: AttackHost['starter'], args: readonly string[
   const guest = await host.sandbox()
   const marker = `/workspace/beats-${process.pid}-${Math.random()}`
   const beats = join(guest.workspace, marker.slice('/workspace/'.length))
-  const running = guest.probe('outlive.c', [marker, ...args]).catch(() => undefined)
+  // Several at once, so that the end meets them at different steps of their start.
+  const running = Promise.allSettled([1, 2, 3, 4].map(() => guest.probe('outlive.c', [marker, ...args])))
   if (afterMs === 'beats') expect(await comesToPass(() => sizeOf(beats) > 2, 5000)).toBe(true)
   else await delay(afterMs)
   process.kill(host.pid, 'SIGKILL')

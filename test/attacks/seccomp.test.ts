@@ -47,23 +47,23 @@ describe('the seccomp filter', () => {
     })
   }
 
-  it('lets the nearest harmless neighbours through', () => {
+  it('control: the nearest harmless neighbours are let through', () => {
     expect(harmless.map((name) => [name, filtered.get(name)])).toEqual(harmless.map((name) => [name, 'OK']))
   })
 
-  it('is tried with every attempt that the probe makes', () => {
+  it('control: the filter is tried with every attempt that the probe makes', () => {
     const expected = [...attacks.flatMap(attemptsOf).map(([name]) => name), ...harmless]
     expect([...filtered.keys()].toSorted()).toEqual(expected.toSorted())
   })
 
   // The guest can write /proc/1/mem, so that a first process without the filter would be a way around it.
-  it('holds the first process of the namespace too', () => {
+  it('the filter holds the first process of the namespace too', () => {
     const ask = ['/bin/sh', '-c', 'grep -h ^Seccomp: /proc/1/status /proc/self/status']
     expect(bwrap.run(ask, { filter: true }).stdout).toBe('Seccomp:\t2\nSeccomp:\t2\n')
     expect(bwrap.run(ask, { filter: false }).stdout).toBe('Seccomp:\t0\nSeccomp:\t0\n')
   })
 
-  it('holds against a guest that writes Python', () => {
+  it('the filter holds against a guest that writes Python', () => {
     const runPython = (options: { readonly filter: boolean }): unknown =>
       JSON.parse(bwrap.run(['python3', '/probes/syscalls.py'], options).stdout)
     expect(runPython({ filter: true })).toEqual({

@@ -13,7 +13,6 @@ import { createLimitGroup, limitGroupName, type LimitGroup, type LimitsPlan, typ
 import { forgetLimitGroup, recordLimitGroup } from './limits/sweep.ts'
 import { openMasks, vaultNames } from './masks.ts'
 import { openProtection } from './protection.ts'
-import { compileFilter } from './seccomp/filter.ts'
 import { openSources } from './sources.ts'
 
 export interface AssemblyParts {
@@ -23,6 +22,8 @@ export interface AssemblyParts {
   readonly limitsPlan: LimitsPlan
   readonly launcher: Launcher
   readonly stateDir: HostPath
+  /** The system-call filter's bytes. */
+  readonly filter: Uint8Array
   readonly title: string
   /** For a systemd scope, which is made by a program. */
   readonly run: RunProgram
@@ -56,20 +57,16 @@ export async function createBoundary(parts: AssemblyParts): Promise<Assembled> {
     })
     undo.push(() => files.close())
 
-    const limitGroup = await openLimitGroup(parts)
-    if (limitGroup !== undefined) {
-      undo.push(() => forgetLimitGroup({ sandboxId: id, stateDir }))
-      undo.push(() => limitGroup.destroy())
-    }
-
-    const sources = await openSources({ spec, behind: vaultsShown(spec, scratch), facts, files, launcher })
-    undo.push(() => sources.release())
-
-    const protection = await openProtection({ id, stateDir, spec, files, pathOf: sources.pathOf })
-    undo.push(() => protection.lift())
+    // Each waits for the disk or for another process, and none for the others.
+    const [limitGroup, sources, protection] = await allOrUndo(
+      undo,
+      [openLimitGroup(parts), (group) => closeLimitGroup(parts, group)],
+      [openSources({ spec, behind: vaultsShown(spec, scratch), facts, files, launcher }), (opened) => opened.release()],
+      [openProtection({ id, stateDir, spec, files }), (laid) => laid.lift()],
+    )
 
     const masks = await openMasks(spec, scratch, sources.further)
-    const filterDescriptor = openFilter(facts, scratch)
+    const filterDescriptor = openFilter(parts.filter, scratch)
     undo.push(() => closeSync(filterDescriptor))
 
     const shell = existsSync('/bin/bash') ? '/bin/bash' : '/bin/sh'
@@ -85,7 +82,7 @@ export async function createBoundary(parts: AssemblyParts): Promise<Assembled> {
       masks,
       shell,
       title: parts.title,
-      guards: () => protection.guards(),
+      guards: () => protection.guards(sources.pathOf),
     })
     return {
       ...boundary,
@@ -98,6 +95,26 @@ export async function createBoundary(parts: AssemblyParts): Promise<Assembled> {
     await takeApart()
     throw error
   }
+}
+
+type Step<T> = readonly [Promise<T>, (value: T) => void | Promise<void>]
+
+/** Waits for all, also when one is refused, so that what the others made is known and can be taken away. */
+async function allOrUndo<A, B, C>(undo: Undo[], a: Step<A>, b: Step<B>, c: Step<C>): Promise<readonly [A, B, C]> {
+  const settled = await Promise.allSettled([watch(undo, a), watch(undo, b), watch(undo, c)])
+  const refused = settled.find((each) => each.status === 'rejected')
+  if (refused !== undefined) throw refused.reason
+  return Promise.all([a[0], b[0], c[0]])
+}
+
+async function watch<T>(undo: Undo[], [made, unmake]: Step<T>): Promise<void> {
+  const value = await made
+  undo.push(() => unmake(value))
+}
+
+async function closeLimitGroup({ id, stateDir }: AssemblyParts, group: LimitGroup | undefined): Promise<void> {
+  await group?.destroy()
+  if (group !== undefined) await forgetLimitGroup({ sandboxId: id, stateDir })
 }
 
 /** What bwrap binds in a vault's place. The file actions reach the vault itself, and refuse all but its names. */
@@ -118,9 +135,9 @@ async function openLimitGroup({ id, spec, limitsPlan, stateDir, run }: AssemblyP
 }
 
 /** The filter's bytes under a descriptor and no name. */
-function openFilter(facts: HostFacts, scratch: string): number {
+function openFilter(bytes: Uint8Array, scratch: string): number {
   const path = join(scratch, 'filter')
-  writeFileSync(path, compileFilter({ arch: facts.architecture, pty: false }).bytes, { mode: 0o600 })
+  writeFileSync(path, bytes, { mode: 0o600 })
   const descriptor = openSync(path, 'r')
   unlinkSync(path)
   return descriptor

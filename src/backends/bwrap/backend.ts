@@ -20,6 +20,7 @@ import { detectLimits, readLimitsHost } from './limits/limits.ts'
 import { sweepLimitGroups } from './limits/sweep.ts'
 import { sweepPlaceholders } from './placeholders.ts'
 import { probeBwrap } from './probe.ts'
+import { compileFilter } from './seccomp/filter.ts'
 
 export interface BwrapOptions {
   /** Journals, covers and locks; out of every guest's reach. */
@@ -46,6 +47,7 @@ export async function openBackend(options: BwrapOptions): Promise<Backend> {
     enforces: limitsPlan.enforces,
     by: limitsPlan.mechanism === 'none' ? (limitsPlan.missing[0]?.why ?? 'no control groups') : limitsPlan.by,
   }
+  const filter = compileFilter({ arch: facts.architecture, pty: false })
   const live = new Map<SandboxId, Assembled>()
   const destroying = new Map<SandboxId, Promise<void>>()
   const sweeping = sweepLeftovers(options.stateDir)
@@ -67,7 +69,7 @@ export async function openBackend(options: BwrapOptions): Promise<Backend> {
     name: 'bwrap',
     capabilities: capabilitiesFor(facts, limits),
     probe: () => probeBwrap({ facts, limitsPlan, launcher }),
-    compile: (spec: SandboxSpec) => compilePlan(spec, facts, limits),
+    compile: (spec: SandboxSpec) => compilePlan(spec, facts, limits, filter),
     async create(id, plan) {
       if (live.has(id)) throw new GloveboxError('ALREADY_EXISTS', `Cannot create ${id}: it exists`)
       await sweeping
@@ -79,6 +81,7 @@ export async function openBackend(options: BwrapOptions): Promise<Backend> {
         limitsPlan,
         launcher: await launcher,
         stateDir: options.stateDir,
+        filter: filter.bytes,
         run,
         title,
       })

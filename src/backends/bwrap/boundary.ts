@@ -96,7 +96,10 @@ export function liveBoundary(parts: BoundaryParts): LiveBoundary {
           extraDescriptors: [
             'toChild',
             filter,
-            'fromChild',
+            // SECURITY: bwrap's child waits for a sign from bwrap that comes after this report; were bwrap to end by SIGPIPE,
+            // because the host was killed, it would wait for ever.
+            // test/attacks/processes: "a host that is killed as a command starts leaves nothing running"
+            'reportFromChild',
             'toChild',
             ...sources.descriptors,
             ...admission.descriptors,

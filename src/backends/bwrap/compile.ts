@@ -7,7 +7,7 @@ import { accountFor } from '../../policy/enforce.ts'
 import { capabilitiesFor, whyNot, type LimitsFacts } from './capabilities.ts'
 import type { HostFacts } from './facts.ts'
 import { descriptors, gateCommand, nameAtGate } from './gate.ts'
-import { compileFilter } from './seccomp/filter.ts'
+import type { CompiledFilter } from './seccomp/filter.ts'
 
 export const guestSearchProgram = '/.glovebox/rg'
 export const guestId = 1000
@@ -38,7 +38,7 @@ export interface Layout {
 
 const mebibyte = 1024 * 1024
 
-export function compilePlan(spec: SandboxSpec, facts: HostFacts, limits: LimitsFacts): Plan {
+export function compilePlan(spec: SandboxSpec, facts: HostFacts, limits: LimitsFacts, filter: CompiledFilter): Plan {
   const account = accountFor({
     backend: 'bwrap',
     capabilities: capabilitiesFor(facts, limits),
@@ -63,7 +63,7 @@ export function compilePlan(spec: SandboxSpec, facts: HostFacts, limits: LimitsF
       '…',
     ],
     mounts: mountWords(spec),
-    filter: compileFilter({ arch: facts.architecture, pty: false }).words,
+    filter: filter.words,
     ...account,
   }
 }

@@ -48,6 +48,7 @@ export function findBwrap(places: readonly string[] = bwrapPlaces): { readonly p
       continue
     }
     // SECURITY: a setuid bwrap runs its set-up with privilege (CVE-2020-5291, CVE-2026-41163).
+    // test/attacks/persistence: "a bwrap that is setuid or that others can change is not used"
     if ((file.mode & 0o4000) !== 0) return { reason: `${place} is setuid`, fix: `Remove the bit: chmod u-s ${place}` }
     if (file.uid !== 0 || (file.mode & 0o022) !== 0)
       return { reason: `${place} can be changed by others than root`, fix: `chown root ${place}; chmod go-w ${place}` }

@@ -14,9 +14,12 @@ import { guardsFor, stillHeld, type HeldName } from './guards.ts'
 import { nestedRepositories } from './nested-repositories.ts'
 import { layPlaceholders, liftPlaceholders, type ProtectedName } from './placeholders.ts'
 
+/** Where a mount's host directory is found by bwrap. */
+export type PathOf = (mount: Mount) => string
+
 export interface Protection {
   /** The same array as before while nothing has changed on the host. */
-  guards(): Promise<readonly Guard[]>
+  guards(pathOf: PathOf): Promise<readonly Guard[]>
   lift(): Promise<void>
 }
 
@@ -25,12 +28,11 @@ export interface ProtectionParts {
   readonly stateDir: string
   readonly spec: SandboxSpec
   readonly files: HostFiles
-  readonly pathOf: (mount: Mount) => string
 }
 
 const repositoryNames = ['.git/hooks', '.git/config', '.git/commondir'] as const
 
-export async function openProtection({ id, stateDir, spec, files, pathOf }: ProtectionParts): Promise<Protection> {
+export async function openProtection({ id, stateDir, spec, files }: ProtectionParts): Promise<Protection> {
   const table = mountTable(spec.mounts)
   const wanted = new Map(
     spec.mounts.map((mount) => [mount, [...protectedNames(mount, spec), ...mountPoints(mount, spec)]]),
@@ -41,7 +43,7 @@ export async function openProtection({ id, stateDir, spec, files, pathOf }: Prot
   /** A deeper mount has names of its own, and what the outer one shows there is out of sight. */
   const isInSight = (mount: Mount, guestPath: string): boolean => table.locate(guestPath as GuestPath)?.mount === mount
 
-  const lay = async (): Promise<readonly Guard[]> => {
+  const lay = async (): Promise<void> => {
     const mounts = spec.mounts.filter((mount) => wanted.get(mount)?.length !== 0)
     const roots = mounts.map((mount) => ({
       descriptor: files.rootDescriptor(mount),
@@ -56,12 +58,13 @@ export async function openProtection({ id, stateDir, spec, files, pathOf }: Prot
         )
         .map((mount) => ({ mount, name: maskedName, kind })),
     )
-    return withPins(guardsFor(held, { sourceOf: pathOf, isInSight }), pinsForMasks(spec, pathOf))
+    guards = undefined
   }
-  guards = await lay()
+  await lay()
   return {
-    async guards() {
-      if (guards === undefined || !stillHeld(held)) guards = await lay()
+    async guards(pathOf) {
+      if (!stillHeld(held)) await lay()
+      guards ??= withPins(guardsFor(held, { sourceOf: pathOf, isInSight }), pinsForMasks(spec, pathOf))
       return guards
     },
     lift: async () => void (await liftPlaceholders(id, stateDir)),

@@ -1,5 +1,4 @@
 // A group of processes under limits: one directory in v2, one per controller in v1. What both kinds share is here.
-import { closeSync, openSync } from 'node:fs'
 import { open, type FileHandle } from 'node:fs/promises'
 import { GloveboxError } from '../../../errors/error.ts'
 import { describe, makeGroup, removeGroup } from './files.ts'
@@ -50,10 +49,10 @@ const destroyDeadlineMs = 2000
 export async function makeLimitGroup(parts: GroupParts): Promise<LimitGroup> {
   const made: string[] = []
   const doors: FileHandle[] = []
-  const entries: number[] = []
+  const entries: FileHandle[] = []
   const undo = async (): Promise<void> => {
     await Promise.all(doors.splice(0).map((door) => door.close()))
-    for (const entry of entries.splice(0)) closeSync(entry)
+    await Promise.all(entries.splice(0).map((entry) => entry.close()))
     await Promise.all(made.map((directory) => removeGroup(directory, { deadlineMs: destroyDeadlineMs })))
   }
   try {
@@ -65,7 +64,7 @@ export async function makeLimitGroup(parts: GroupParts): Promise<LimitGroup> {
     // Kept open: adding a process is on the path of every exec and is then a single write.
     for (const directory of parts.directories) doors.push(await open(`${directory}/cgroup.procs`, 'w'))
     if (parts.entryFile !== undefined)
-      for (const directory of parts.directories) entries.push(openSync(`${directory}/${parts.entryFile}`, 'w'))
+      for (const directory of parts.directories) entries.push(await open(`${directory}/${parts.entryFile}`, 'w'))
   } catch (error) {
     await undo()
     throw error
@@ -76,7 +75,7 @@ export async function makeLimitGroup(parts: GroupParts): Promise<LimitGroup> {
     by,
     enforces,
     directories,
-    entries,
+    entries: entries.map((entry) => entry.fd),
     oomKills: () => parts.oomKills(),
     usage: () => parts.usage(),
     add: (pid) => addTo(doors, pid),

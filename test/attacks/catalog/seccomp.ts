@@ -1,0 +1,20 @@
+// The attacks that the filter answers, from the table that its tests are made of.
+import { attacks } from '../seccomp-attempts.ts'
+import type { AttackRow } from './row.ts'
+
+const blocked = (title: string, defence: string): AttackRow => ({
+  area: 'seccomp',
+  title,
+  defence,
+  bwrap: 'blocked',
+  local: 'not a boundary',
+})
+
+export const seccomp: readonly AttackRow[] = [
+  ...attacks.map(({ title }) => blocked(title, 'system-call filter')),
+  blocked(
+    'the filter holds the first process of the namespace too',
+    'bwrap loads the filter before it becomes the first process',
+  ),
+  blocked('the filter holds against a guest that writes Python', 'system-call filter'),
+]
