@@ -64,6 +64,8 @@ export interface Backend {
   list(): Promise<readonly BoundaryInfo[]>
   /** Law: destroy is idempotent, and ends everything that runs inside. */
   destroy(id: SandboxId): Promise<void>
+  /** Gives back what the backend itself holds: threads, descriptors. Whoever opened it calls this last, and once. */
+  close?(): Promise<void>
 }
 
 export interface BoundaryInfo {

@@ -24,7 +24,12 @@ const script = [
   'done',
 ].join('\n')
 
-export function startWarden(spawner: Spawner, { token, uid, gid }: WardenRequest): void {
+export interface Warden {
+  /** To be called when nothing is left for it to end. */
+  dismiss(): void
+}
+
+export function startWarden(spawner: Spawner, { token, uid, gid }: WardenRequest): Warden {
   const child = spawner.spawnChild({
     file: '/bin/sh',
     args: ['-c', script],
@@ -41,4 +46,10 @@ export function startWarden(spawner: Spawner, { token, uid, gid }: WardenRequest
   child.stdout.resume()
   child.stderr.resume()
   child.unref()
+  return {
+    dismiss() {
+      child.kill('SIGKILL')
+      child.stdin?.destroy()
+    },
+  }
 }

@@ -41,6 +41,8 @@ export interface Planned {
   readonly resolved: ResolvedPolicy
   /** Removed when the sandbox ends. */
   readonly scratch: HostPath
+  /** Opened for this sandbox alone, and so closed with it. */
+  readonly ownsBackend: boolean
 }
 
 // SECURITY: a directory of the host that is not visible inside would tell the agent how the host is laid out.
@@ -51,9 +53,9 @@ export async function createSandbox(options: CreateOptions): Promise<Sandbox> {
   const planned = await planSandbox(options)
   try {
     const boundary = await planned.backend.create(planned.id, planned.plan)
-    return liveSandbox({ ...planned, boundary, onEnd: () => discardScratch(planned) })
+    return liveSandbox({ ...planned, boundary, onEnd: () => discardPlanned(planned) })
   } catch (error) {
-    discardScratch(planned)
+    await discardPlanned(planned)
     throw error
   }
 }
@@ -64,11 +66,13 @@ export async function planSandbox(options: CreateOptions): Promise<Planned> {
   const resolved = resolvePolicy(options.layers)
   const stateDir = stateHome()
   const backend = await chooseBackend(options, stateDir)
+  const ownsBackend = typeof options.backend !== 'object'
   const id = newSandboxId()
-  sweepScratch(join(stateDir, 'sandboxes'))
-  sweepLocks(join(stateDir, 'locks') as HostPath)
-  const scratch = openScratch(join(stateDir, 'sandboxes'), id) as HostPath
+  let scratch: HostPath | undefined
   try {
+    sweepScratch(join(stateDir, 'sandboxes'))
+    sweepLocks(join(stateDir, 'locks') as HostPath)
+    scratch = openScratch(join(stateDir, 'sandboxes'), id) as HostPath
     const mounts = options.mounts === undefined ? [emptyWorkspace(scratch)] : resolveMounts(options.mounts)
     const home = await prepareHome(mounts, scratch, join(stateDir, 'locks') as HostPath)
     const spec: SandboxSpec = {
@@ -85,14 +89,21 @@ export async function planSandbox(options: CreateOptions): Promise<Planned> {
         extra: options.env ?? {},
       }),
     }
-    return { id, backend, plan: backend.compile(spec), resolved, scratch }
+    return { id, backend, plan: backend.compile(spec), resolved, scratch, ownsBackend }
   } catch (error) {
-    discardScratch({ scratch })
+    await discardPlanned({ backend, scratch, ownsBackend })
     throw error
   }
 }
 
-export const discardScratch = (planned: Pick<Planned, 'scratch'>): void => closeScratch(planned.scratch)
+interface Discarded extends Pick<Planned, 'backend' | 'ownsBackend'> {
+  readonly scratch: HostPath | undefined
+}
+
+export async function discardPlanned({ backend, scratch, ownsBackend }: Discarded): Promise<void> {
+  if (scratch !== undefined) closeScratch(scratch)
+  if (ownsBackend) await backend.close?.()
+}
 
 function emptyWorkspace(scratch: HostPath): Mount {
   const hostPath = join(scratch, 'workspace') as HostPath

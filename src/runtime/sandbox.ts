@@ -17,7 +17,7 @@ export interface Live {
   readonly plan: Plan
   readonly resolved: ResolvedPolicy
   readonly boundary: Boundary
-  readonly onEnd: () => void
+  readonly onEnd: () => Promise<void>
 }
 
 export function liveSandbox(live: Live): Sandbox {

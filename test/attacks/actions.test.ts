@@ -25,22 +25,23 @@ afterEach(async () => {
 const written = (): boolean => existsSync(join(project, 'out'))
 
 describe('actions', () => {
-  it.each([
-    ['sort', '-o', 'out', 'in'],
-    ['sort', 'in', '--output=out'],
-    ['uniq', 'in', 'out'],
-    ['env', 'touch', 'out'],
-    ['env', '-S', 'touch out'],
-    ['find', '.', '-fprint', 'out'],
-    ['tee', 'out'],
-    ['xxd', 'in', 'out'],
-  ])('run_command neither writes nor starts other programs: %s %s %s', async (...argv) => {
+  it('run_command neither writes nor starts other programs', async () => {
     writeFileSync(join(project, 'in'), 'x\n')
-    const command = argv.filter((argument) => argument !== undefined)
-    await expect(sandbox.execute('run_command', { argv: command })).rejects.toMatchObject({
-      code: 'COMMAND_NOT_ALLOWED',
-    })
-    expect(written()).toBe(false)
+    for (const argv of [
+      ['sort', '-o', 'out', 'in'],
+      ['sort', 'in', '--output=out'],
+      ['uniq', 'in', 'out'],
+      ['env', 'touch', 'out'],
+      ['env', '-S', 'touch out'],
+      ['find', '.', '-fprint', 'out'],
+      ['tee', 'out'],
+      ['xxd', 'in', 'out'],
+    ]) {
+      await expect(sandbox.execute('run_command', { argv }), argv.join(' ')).rejects.toMatchObject({
+        code: 'COMMAND_NOT_ALLOWED',
+      })
+      expect(written()).toBe(false)
+    }
   })
 
   it('control: the same command lines write when a command may be anything', async () => {

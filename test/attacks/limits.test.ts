@@ -76,7 +76,7 @@ describe.each(starters)('limits, started by %s', (starter) => {
     expect(told?.durationMs).toBeLessThan(4000)
     expect(delay).toBeLessThan(1000)
     expect(processesWith('/workspace/probe-devour')).toEqual([])
-    const control = `timeout -s KILL 0.3 ${await probeFile('devour.c')} spin 2; grep -l devour /proc/[0-9]*/comm | wc -l`
-    expect(Number((await undefended(control)).stdout.split('\n').at(-2))).toBe(2)
+    const control = `${await probeFile('devour.c')} spin 2 & sleep 0.3; kill -9 $!; grep -l devour /proc/[0-9]*/comm | wc -l`
+    expect(Number((await undefended(control)).stdout.split('\n').at(-2))).toBeGreaterThanOrEqual(2)
   })
 })

@@ -8,7 +8,7 @@ import type { HostPath } from '../../contract/mount.ts'
 import { GloveboxError } from '../../errors/error.ts'
 import { sweepScratch } from '../../process/scratch.ts'
 import { openSpawner } from '../../process/spawn.ts'
-import { startWarden } from '../../process/warden.ts'
+import { startWarden, type Warden } from '../../process/warden.ts'
 import { capabilitiesFor, type LimitsFacts } from './capabilities.ts'
 import { compilePlan } from './compile.ts'
 import { createBoundary, scratchRoot, type Assembled } from './assemble.ts'
@@ -53,11 +53,10 @@ export async function openBackend(options: BwrapOptions): Promise<Backend> {
   const sweeping = sweepLeftovers(options.stateDir)
   sweeping.catch(() => {})
   const title = `glovebox-gate-${randomUUID()}`
-  let guarded = false
+  let warden: Warden | undefined
   const guardOnce = (): void => {
-    if (!guarded)
-      startWarden(spawner, { token: title, ...(startedByRoot ? { uid: guestKernelId, gid: guestKernelId } : {}) })
-    guarded = true
+    const ids = startedByRoot ? { uid: guestKernelId, gid: guestKernelId } : {}
+    warden ??= startWarden(spawner, { token: title, ...ids })
   }
 
   const destroy = async (id: SandboxId): Promise<void> => {
@@ -94,6 +93,15 @@ export async function openBackend(options: BwrapOptions): Promise<Backend> {
       const begun = destroying.get(id) ?? destroy(id).finally(() => destroying.delete(id))
       destroying.set(id, begun)
       return begun
+    },
+    async close() {
+      await sweeping.catch(() => {})
+      await launcher.then(
+        (opened) => opened.close(),
+        () => {},
+      )
+      warden?.dismiss()
+      spawner.close()
     },
   }
 }

@@ -52,6 +52,11 @@ export function liveBoundary(parts: BoundaryParts): LiveBoundary {
   const admission = planAdmission(parts.limitGroup, descriptors.first + sources.descriptors.length)
   let laid: { readonly guards: readonly Guard[]; readonly words: readonly string[] } | undefined
   let memoryKills = 0
+  const starting = new Set<Promise<Process>>()
+  let ending = false
+  const refuseIfEnding = (): void => {
+    if (ending) throw new GloveboxError('SANDBOX_GONE', 'Cannot run the command: the sandbox has been killed')
+  }
 
   const boundaryWords = async (): Promise<readonly string[]> => {
     const guards = await parts.guards()
@@ -67,55 +72,68 @@ export function liveBoundary(parts: BoundaryParts): LiveBoundary {
     return memoryKills > before
   }
 
+  const start = async (request: SpawnRequest): Promise<Process> => {
+    refuseIfEnding()
+    const env = { ...spec.env, ...request.env }
+    const words = [...(await boundaryWords()), ...environmentArguments(env), '--chdir', request.cwd]
+    if (words.length > mostArguments) throw tooMany()
+    refuseIfEnding()
+    const filter = openSync(`/proc/self/fd/${parts.filterDescriptor}`, 'r')
+    const child = await parts.launcher
+      .launch({
+        file: facts.bwrapPath,
+        args: [
+          '--args',
+          String(descriptors.arguments),
+          '--',
+          ...gateCommand({
+            ...gateLimits(spec, facts),
+            entries: admission.entries,
+            names: Object.keys(env),
+            title: parts.title,
+          }),
+          ...request.argv,
+        ],
+        stdin: request.stdin,
+        extraDescriptors: [
+          'toChild',
+          filter,
+          // SECURITY: bwrap's child waits for a sign from bwrap that comes after this report; were bwrap to end by SIGPIPE,
+          // because the host was killed, it would wait for ever.
+          // test/attacks/processes: "a host that is killed as a command starts leaves nothing running"
+          'reportFromChild',
+          'toChild',
+          ...sources.descriptors,
+          ...admission.descriptors,
+        ],
+      })
+      .finally(() => closeSync(filter))
+    const process = followBwrap(child, {
+      options: Buffer.from(words.map((word) => `${word}\0`).join('')),
+      admit: (pid) => admission.admit(pid),
+      tookMemory,
+    })
+    running.add(process)
+    void process.exit.then(() => running.delete(process))
+    return process
+  }
+
   return {
     id: parts.id,
     files: parts.files,
     searchProgram: guestSearchProgram,
     shell: parts.shell,
-    async spawn(request: SpawnRequest) {
-      const env = { ...spec.env, ...request.env }
-      const words = [...(await boundaryWords()), ...environmentArguments(env), '--chdir', request.cwd]
-      if (words.length > mostArguments) throw tooMany()
-      const filter = openSync(`/proc/self/fd/${parts.filterDescriptor}`, 'r')
-      const child = await parts.launcher
-        .launch({
-          file: facts.bwrapPath,
-          args: [
-            '--args',
-            String(descriptors.arguments),
-            '--',
-            ...gateCommand({
-              ...gateLimits(spec, facts),
-              entries: admission.entries,
-              names: Object.keys(env),
-              title: parts.title,
-            }),
-            ...request.argv,
-          ],
-          stdin: request.stdin,
-          extraDescriptors: [
-            'toChild',
-            filter,
-            // SECURITY: bwrap's child waits for a sign from bwrap that comes after this report; were bwrap to end by SIGPIPE,
-            // because the host was killed, it would wait for ever.
-            // test/attacks/processes: "a host that is killed as a command starts leaves nothing running"
-            'reportFromChild',
-            'toChild',
-            ...sources.descriptors,
-            ...admission.descriptors,
-          ],
-        })
-        .finally(() => closeSync(filter))
-      const process = followBwrap(child, {
-        options: Buffer.from(words.map((word) => `${word}\0`).join('')),
-        admit: (pid) => admission.admit(pid),
-        tookMemory,
-      })
-      running.add(process)
-      void process.exit.then(() => running.delete(process))
-      return process
+    spawn(request) {
+      const started = start(request)
+      starting.add(started)
+      const forget = (): void => void starting.delete(started)
+      started.then(forget, forget)
+      return started
     },
     async endAll() {
+      // A command that is just being started must not slip in behind the end, when its descriptors are somebody else's.
+      ending = true
+      await Promise.allSettled(starting)
       const all = [...running]
       for (const process of all) process.kill()
       await Promise.all(all.map((process) => process.exit))

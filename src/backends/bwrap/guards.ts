@@ -16,9 +16,9 @@ export interface HeldName {
 
 export interface GuardPlace {
   /** Where the mount's own files are found on the host. */
-  sourceOf(mount: Mount): string
+  readonly sourceOf: (mount: Mount) => string
   /** False where a deeper mount covers what this one shows. */
-  isInSight(mount: Mount, guestPath: string): boolean
+  readonly isInSight: (mount: Mount, guestPath: string) => boolean
 }
 
 /** Laid in this order: what leads to a name before the name. Each path once; nothing below a read-only one.

@@ -2,7 +2,7 @@
 import type { Plan } from '../../contract/backend.ts'
 import type { ExplainedField } from '../../contract/policy.ts'
 import { renderExplained } from '../../policy/explain.ts'
-import { discardScratch, planSandbox } from '../../runtime/create.ts'
+import { discardPlanned, planSandbox } from '../../runtime/create.ts'
 import type { SandboxFlags } from '../flags.ts'
 import { jsonLine, printable, table } from '../output.ts'
 import type { Doing } from '../program.ts'
@@ -10,7 +10,7 @@ import { requestFrom } from '../request.ts'
 
 export async function explain(argv: readonly string[], flags: SandboxFlags, doing: Doing): Promise<number> {
   const planned = await planSandbox(await requestFrom(flags, doing.directory))
-  discardScratch(planned)
+  await discardPlanned(planned)
   const { backend, plan, resolved } = planned
   const shown = { backend: backend.name, policy: resolved.explained, plan: withCommand(plan, argv) }
   await doing.face.out.write(flags.json === true ? jsonLine(asJson(shown)) : asText(shown))

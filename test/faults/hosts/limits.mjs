@@ -15,12 +15,15 @@ const scenarios = {
   shm: { command: 'head -c 1G /dev/zero > /dev/shm/fill; stat -c %s /dev/shm/fill', timeoutMs: 20_000, policy: { shmMb: 16 } },
 }
 
+/** Streams of children close a moment after their end. */
+const settle = () => new Promise((resolve) => setTimeout(resolve, 200))
 const descriptors = () => readdirSync('/proc/self/fd').length
 const { command, timeoutMs, policy } = scenarios[scenario]
 const create = () => Sandbox.create({ mounts: [{ guestPath: '/workspace', hostPath: workspace, mode: 'rw' }], policy })
 
 // The first one opens what the process keeps: the launcher, its pipes.
 await (await create()).kill()
+await settle()
 const descriptorsBefore = descriptors()
 
 const sandbox = await create()
@@ -36,7 +39,7 @@ const next = await sandbox.commands.run('echo fine')
 clearInterval(timer)
 const { notEnforced } = sandbox.describe()
 await sandbox.kill()
-await new Promise((resolve) => setTimeout(resolve, 100))
+await settle()
 const told = {
   id: sandbox.id,
   ended,

@@ -21,6 +21,7 @@ export type ToThread =
   | { readonly kind: 'stage'; readonly serial: number; readonly request: StageRequest }
   | { readonly kind: 'unstage'; readonly serial: number; readonly target: string }
   | { readonly kind: 'launch'; readonly serial: number; readonly request: LaunchRequest }
+  | { readonly kind: 'close'; readonly serial: number }
 
 export type FromThread =
   | { readonly kind: 'ready' }

@@ -16,6 +16,9 @@ export function openOwnedLauncher(bwrapPath: string): Launcher {
       Promise.resolve(
         spawner.spawnChild({ ...request, cwd: '/', env: {}, detached: false, uid: guestKernelId, gid: guestKernelId }),
       ),
-    close: () => Promise.resolve(spawner.close()),
+    close: async () => {
+      await stager.close()
+      spawner.close()
+    },
   }
 }

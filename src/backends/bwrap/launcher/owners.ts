@@ -1,12 +1,13 @@
 // A user namespace that says "this owner on disk is that id in the kernel". The kernel takes one, by descriptor, to
 // lay a mount with other owners. The namespace is made by an idle bwrap, which is ended once the descriptor is held.
 import type { EventEmitter } from 'node:events'
-import { openSync, readFileSync } from 'node:fs'
+import { closeSync, openSync, readFileSync } from 'node:fs'
 import type { Spawner } from '../../../process/spawn.ts'
 
 export interface OwnerNamespaces {
   /** A descriptor of the namespace for this owner; kept for further mounts. */
   find(uid: number, gid: number): Promise<number>
+  close(): Promise<void>
 }
 
 export function ownerNamespaces(spawner: Spawner, bwrapPath: string, kernelId: number): OwnerNamespaces {
@@ -19,6 +20,10 @@ export function ownerNamespaces(spawner: Spawner, bwrapPath: string, kernelId: n
       const made = makeNamespace(spawner, bwrapPath, { uid, gid, kernelId })
       held.set(key, made)
       return made
+    },
+    async close() {
+      for (const made of await Promise.allSettled(held.values())) if (made.status === 'fulfilled') closeSync(made.value)
+      held.clear()
     },
   }
 }

@@ -49,6 +49,7 @@ export async function openRootLauncher(bwrapPath: string): Promise<Launcher> {
     },
     async close() {
       closeSync(nullDescriptor)
+      await talk.ask({ kind: 'close' }).catch(() => {})
       await thread.terminate()
     },
   }

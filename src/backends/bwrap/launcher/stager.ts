@@ -14,6 +14,8 @@ export interface Stager {
   /** Gives the path at which bwrap, started from this thread, finds it. */
   stage(request: StageRequest): Promise<string>
   unstage(target: string): void
+  /** Gives back descriptors. What is still laid ends with the thread. */
+  close(): Promise<void>
 }
 
 export function leaveHostAndStage(spawner: Spawner, bwrapPath: string, kernelId: number): Stager {
@@ -25,6 +27,7 @@ export function leaveHostAndStage(spawner: Spawner, bwrapPath: string, kernelId:
   owners.find(0, 0).catch(() => {})
   let count = 0
   return {
+    close: () => owners.close(),
     async stage(request) {
       const namespace = await owners.find(request.ownerUid, request.ownerGid)
       const descriptor = openSync(request.hostPath, openPath | constants.O_NOFOLLOW)

@@ -38,9 +38,17 @@ function launch(request: LaunchRequest): number {
   }
 }
 
+// A thread's end closes no descriptor of its own accord, since it was also given some that are not its own.
+async function close(): Promise<number> {
+  await stager.close()
+  spawner.close()
+  return 0
+}
+
 async function perform(message: ToThread): Promise<string | number> {
   if (message.kind === 'stage') return stager.stage(message.request)
   if (message.kind === 'launch') return launch(message.request)
+  if (message.kind === 'close') return close()
   stager.unstage(message.target)
   return message.target
 }

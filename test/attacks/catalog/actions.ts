@@ -1,0 +1,24 @@
+import type { AttackRow } from './row.ts'
+
+const blocked = (title: string, defence: string, more: Partial<AttackRow> = {}): AttackRow => ({
+  area: 'actions',
+  title,
+  defence,
+  bwrap: 'blocked',
+  local: 'blocked',
+  ...more,
+})
+
+export const actions: readonly AttackRow[] = [
+  blocked('run_command neither writes nor starts other programs', 'a bounded set of programs and of their options'),
+  blocked(
+    'run_command does not take a program from the workspace',
+    'programs are found in the system’s directories only',
+  ),
+  blocked('a search does not follow a symlink out of its root', 'the search program follows no links'),
+  blocked(
+    "escape sequences in output do not reach the agent's text",
+    'control characters are taken out of what an agent reads',
+    { seen: 'srt' },
+  ),
+]

@@ -1,0 +1,35 @@
+import type { AttackRow } from './row.ts'
+
+const blocked = (title: string, defence: string, more: Partial<AttackRow> = {}): AttackRow => ({
+  area: 'limits',
+  title,
+  defence,
+  bwrap: 'blocked',
+  local: 'not a boundary',
+  ...more,
+})
+
+const open = (title: string, why: string, more: Partial<AttackRow> = {}): AttackRow => ({
+  area: 'limits',
+  title,
+  defence: 'none',
+  bwrap: 'not a boundary',
+  local: 'not a boundary',
+  why,
+  ...more,
+})
+
+export const limits: readonly AttackRow[] = [
+  blocked(
+    'a fork bomb is ended and the host stays responsive',
+    'RLIMIT_NPROC in the user namespace, pids of a control group',
+  ),
+  blocked('a memory bomb ends by oom', 'a control group; where there is none, asking for the limit is refused', {
+    seen: 'nono',
+  }),
+  blocked('a CPU spin ends by timeout and the whole tree is gone', 'SIGKILL to the first process of the namespace'),
+  open(
+    'memory and CPU without a control group',
+    'Where the operator has none that may be used, nothing can hold them. `describe` and `explain` list them as not enforced, and asking for them is refused.',
+  ),
+]

@@ -1,0 +1,32 @@
+import type { AttackRow } from './row.ts'
+
+const blocked = (title: string, defence: string, more: Partial<AttackRow> = {}): AttackRow => ({
+  area: 'output',
+  title,
+  defence,
+  bwrap: 'blocked',
+  local: 'not a boundary',
+  ...more,
+})
+
+const open = (title: string, why: string, more: Partial<AttackRow> = {}): AttackRow => ({
+  area: 'output',
+  title,
+  defence: 'none',
+  bwrap: 'not a boundary',
+  local: 'not a boundary',
+  why,
+  ...more,
+})
+
+export const output: readonly AttackRow[] = [
+  blocked('a denial carries no control characters', 'what a message names is shown only if it is plain text'),
+  blocked('printed words decide nothing', 'status travels on a descriptor that the guest does not have', {
+    local: 'blocked',
+    seen: 'srt',
+  }),
+  open(
+    'a program prints a complaint that reads as a refusal of the kernel',
+    'Such a denial is marked `observed`: it repeats what the program said. Those that are marked `decided` are ours.',
+  ),
+]

@@ -1,0 +1,195 @@
+// Somebody who may ask, but not decide, tries to get more than the operator allows: by asking for it, by moving what
+// bounds it, by working from inside a sandbox, by choosing a mechanism that cannot hold it, or by way of prototypes.
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import type { Capabilities, Capability } from '../../src/contract/capability.ts'
+import type { LayerName, OperatorPolicy, PolicyValues, ResolvedPolicy } from '../../src/contract/policy.ts'
+import { accountFor } from '../../src/policy/enforce.ts'
+import { resolvePolicy } from '../../src/policy/resolve.ts'
+import { defaultBackend } from '../../src/runtime/create.ts'
+import { HostError, starters, type Guest } from './host.ts'
+import { attackScene } from './scene.ts'
+
+const escalation: unknown = expect.objectContaining({ code: 'POLICY_ESCALATION' })
+const invalidInput: unknown = expect.objectContaining({ code: 'INVALID_INPUT' })
+const unenforceable: unknown = expect.objectContaining({ code: 'POLICY_UNENFORCEABLE' })
+
+const layer = (name: LayerName, values: object): Parameters<typeof resolvePolicy>[0][number] => ({
+  layer: name,
+  source: 'test',
+  values: values as PolicyValues,
+})
+
+/** One step above what is built in, field by field. */
+const aboveCeilings: readonly PolicyValues[] = [
+  { network: { mode: 'allowlist', allow: ['example.com'] } },
+  { network: { mode: 'full' } },
+  { timeoutMs: 300_001 },
+  { maxStdoutBytes: 10 * 1024 ** 2 + 1 },
+  { maxStderrBytes: 10 * 1024 ** 2 + 1 },
+  { maxArtifactsBytes: 200 * 1024 ** 2 + 1 },
+  { memoryMb: 4097 },
+  { cpuCores: 4.01 },
+  { pids: 513 },
+  { fileSizeMb: 16_385 },
+  { tmpMb: 2049 },
+  { shmMb: 1025 },
+  { delete: true },
+]
+/** What every bwrap can hold, so that it is granted wherever the tests run. */
+const holdable: PolicyValues = { network: { mode: 'full' }, timeoutMs: 300_001, pids: 513, tmpMb: 2049, delete: true }
+
+const plantHook = 'mkdir -p .git/hooks && echo evil > .git/hooks/pre-commit'
+const hookOf = ({ workspace }: Guest): string => join(workspace, '.git/hooks/pre-commit')
+
+/** A document as it comes out of a parser: the key is the object's own, until somebody merges it. */
+const smuggled = (values: object): PolicyValues => JSON.parse(`{"__proto__":${JSON.stringify(values)}}`) as PolicyValues
+
+describe.each(starters)('policy, started by %s', (starter) => {
+  const scene = attackScene(starter)
+  const create = (policy: object, settings?: OperatorPolicy): Promise<Guest> =>
+    scene.host().sandbox({ policy: policy as PolicyValues, ...(settings === undefined ? {} : { settings }) })
+  const fieldOf = ({ description }: Guest, field: string): unknown =>
+    description.policy.find((each) => each.field === field)?.value
+
+  it('a request above a ceiling is refused', async () => {
+    for (const ask of aboveCeilings) {
+      await expect(create(ask), JSON.stringify(ask)).rejects.toEqual(escalation)
+      // Control: the operator allows it, and the same ask is granted.
+      const resolved = resolvePolicy([layer('settings', { ceilings: ask }), layer('request', ask)])
+      expect(resolved.effective).toMatchObject(ask)
+    }
+    await expect(create({ timeoutMs: 1001 }, { ceilings: { timeoutMs: 1000 } })).rejects.toEqual(escalation)
+    const granted = await create(holdable, { ceilings: holdable })
+    for (const [field, value] of Object.entries(holdable))
+      expect(fieldOf(granted, field), field).toEqual(field === 'network' ? { mode: 'full', allow: [] } : value)
+    // A command asks as well.
+    expect((await granted.run('echo ran', { timeoutMs: 300_001 })).stdout).toBe('ran\n')
+    const bounded = await create({})
+    await expect(bounded.run('touch ran', { timeoutMs: 300_001 })).rejects.toEqual(escalation)
+    expect(existsSync(join(bounded.workspace, 'ran'))).toBe(false)
+  })
+
+  it('a request cannot move a ceiling or give up a protection', async () => {
+    const ownRule = { ceilings: { timeoutMs: 400_000 }, timeoutMs: 400_000 }
+    const ownLeave = { unprotect: ['.git'] }
+    for (const ask of [ownRule, ownLeave]) {
+      await expect(create(ask)).rejects.toEqual(invalidInput)
+      for (const name of ['request', 'skill'] as const)
+        expect(() => resolvePolicy([layer(name, ask)])).toThrow(escalation as Error)
+    }
+    // A list of protections only ever grows, so an empty one takes nothing away.
+    const asking = await create({ protect: [], denyRead: [] })
+    await asking.run(plantHook)
+    expect(existsSync(hookOf(asking))).toBe(false)
+    // Control: the operator says the same.
+    const deciding = await create({}, { ...ownRule, ...ownLeave })
+    expect(fieldOf(deciding, 'timeoutMs')).toBe(400_000)
+    await deciding.run(plantHook)
+    expect(existsSync(hookOf(deciding))).toBe(true)
+  })
+
+  it('a backend without a wall is refused and not used without it', async () => {
+    const host = scene.host()
+    const secrets = [{ guestPath: '/secrets', hostPath: host.directory, mode: 'vault' as const }]
+    for (const wanted of [
+      { policy: { network: { mode: 'none' } } },
+      { policy: { denyRead: ['/workspace/hidden'] } },
+      { policy: { pids: 10 } },
+      { mounts: secrets },
+    ] as const) {
+      await expect(host.sandbox({ ...wanted, backend: 'local' }), JSON.stringify(wanted)).rejects.toEqual(unenforceable)
+      // Control: a backend that has the wall takes the same.
+      expect((await host.sandbox({ ...wanted, backend: 'bwrap' })).description.sandboxed).toBe(true)
+    }
+    const listed = { settings: { network: { mode: 'allowlist', allow: ['example.com'] } } } as const
+    await expect(host.sandbox(listed)).rejects.toMatchObject({
+      code: 'POLICY_UNENFORCEABLE',
+      facts: { missing: [{ capability: 'network.allowlist' }] },
+    })
+    await expect(host.sandbox({ backend: 'bwarp' })).rejects.toMatchObject({ code: 'UNKNOWN_BACKEND' })
+    expect(() => defaultBackend('darwin')).toThrow(expect.objectContaining({ code: 'BACKEND_UNAVAILABLE' }) as Error)
+    const { enforced } = (await host.sandbox()).description
+    const held = Object.fromEntries(enforced.map(({ what, by }) => [what, by]))
+    expect(() => account(held)).not.toThrow()
+    for (const wall of walls) {
+      const { [wall]: fallen, ...rest } = held
+      expect(fallen, wall).not.toBeUndefined()
+      expect(() => account(rest), wall).toThrow(unenforceable as Error)
+    }
+  })
+
+  it('prototype keys set no policy value', async () => {
+    const wide = { network: { mode: 'full' }, timeoutMs: 299_999 } as const
+    // Control: a merge that trusts its input takes it over, and the operator's own word is taken.
+    expect(Object.assign({}, smuggled(wide)).timeoutMs).toBe(wide.timeoutMs)
+    const granted = await create({}, wide)
+    expect([fieldOf(granted, 'timeoutMs'), granted.description.networkMode]).toEqual([wide.timeoutMs, 'full'])
+    for (const [policy, settings] of [
+      [smuggled(wide), undefined],
+      [{}, smuggled(wide)],
+      [{}, { ceilings: smuggled(wide) }],
+      [{ constructor: { prototype: wide } }, undefined],
+    ] as const) {
+      const made = await create(policy, settings).catch((error: unknown) => error)
+      if (made instanceof HostError) expect(made).toEqual(invalidInput)
+      else expect(valuesOf(made as Guest)).toEqual([60_000, 'none'])
+    }
+  })
+
+  const valuesOf = (guest: Guest): readonly unknown[] => [fieldOf(guest, 'timeoutMs'), guest.description.networkMode]
+})
+
+const walls = [
+  'filesystem.isolated',
+  'process.isolated',
+  'process.tree',
+  'environment.isolated',
+  'network.none',
+] as const satisfies readonly Capability[]
+
+const account = (capabilities: Capabilities): unknown =>
+  accountFor({
+    backend: 'bwrap',
+    capabilities,
+    isolates: true,
+    ...resolvePolicy([]),
+    mounts: [],
+    why: () => 'this one has none',
+  })
+
+describe('policy of a sandbox inside a sandbox', () => {
+  const parent = resolvePolicy([layer('settings', { protect: ['deploy'], denyRead: ['/workspace/keys'] })]).effective
+  const inside = (...values: readonly OperatorPolicy[]): ResolvedPolicy =>
+    resolvePolicy(
+      values.map((each) => layer('settings', each)),
+      { parentCeilings: parent },
+    )
+
+  it('a sandbox inside a sandbox is never wider than its parent', () => {
+    const wider: readonly OperatorPolicy[] = [
+      ...aboveCeilings,
+      ...aboveCeilings.map((ceilings) => ({ ceilings })),
+      { timeoutMs: parent.timeoutMs + 1 },
+      { pids: parent.pids + 1 },
+      { env: ['SECRET'] },
+      { unprotect: ['.git'] },
+    ]
+    for (const ask of wider) {
+      expect(() => inside(ask), JSON.stringify(ask)).toThrow(escalation as Error)
+      // Control: the operator of a sandbox that nothing surrounds is obeyed.
+      expect(() => resolvePolicy([layer('settings', ask)]), JSON.stringify(ask)).not.toThrow()
+    }
+    const { effective } = inside({ protect: [], denyRead: [], timeoutMs: 1000 })
+    expect(effective.timeoutMs).toBe(1000)
+    expect(effective.protect).toEqual(expect.arrayContaining(['deploy', '.git/hooks']))
+    expect(effective.denyRead).toEqual(['/workspace/keys'])
+  })
+
+  it('control: a polluted prototype reaches a plain lookup', () => {
+    const polluted = Object.create({ timeoutMs: 1 }) as PolicyValues
+    expect(polluted.timeoutMs).toBe(1)
+    expect(resolvePolicy([layer('settings', polluted)]).effective.timeoutMs).toBe(60_000)
+  })
+})

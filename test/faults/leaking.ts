@@ -1,0 +1,49 @@
+// What a host process holds after doing the same thing many times.
+import { resultOf } from './finished.ts'
+import { faultGround, type Starter } from './ground.ts'
+import { entriesBelow } from './traces.ts'
+
+export const allowedGrowthMiB = 16
+
+export interface Held {
+  readonly index: number
+  readonly descriptors: number
+  readonly threads: number
+  readonly rssMiB: number
+}
+
+export interface LeakReport {
+  readonly times: number
+  readonly descriptors: readonly number[]
+  readonly threads: readonly number[]
+  readonly grewMiB: number
+  /** By least squares over all samples. */
+  readonly kibPerStep: number
+  /** Files in the state directory after the end. */
+  readonly left: readonly string[]
+}
+
+export async function repeat(starter: Starter, scenario: 'runs' | 'creates', times: number): Promise<LeakReport> {
+  const ground = faultGround(starter)
+  try {
+    const workspace = ground.makeDirectory('workspace')
+    const seen = await resultOf<readonly Held[]>(ground.startHost('leaks.mjs', [scenario, workspace, String(times)]))
+    return {
+      times,
+      descriptors: seen.map((each) => each.descriptors),
+      threads: seen.map((each) => each.threads),
+      grewMiB: (seen.at(-1)?.rssMiB ?? 0) - (seen[0]?.rssMiB ?? 0),
+      kibPerStep: slope(seen) * 1024,
+      left: entriesBelow(ground.stateDir).filter((name) => !name.endsWith('/') && name !== 'bwrap-edition.json'),
+    }
+  } finally {
+    ground.remove()
+  }
+}
+
+function slope(seen: readonly Held[]): number {
+  const mean = (pick: (each: Held) => number): number => seen.reduce((sum, each) => sum + pick(each), 0) / seen.length
+  const [x, y] = [mean((each) => each.index), mean((each) => each.rssMiB)]
+  const covariance = mean((each) => (each.index - x) * (each.rssMiB - y))
+  return covariance / mean((each) => (each.index - x) ** 2)
+}
