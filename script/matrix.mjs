@@ -74,7 +74,15 @@ function installNode(version) {
   mkdirSync(nodes, { recursive: true })
   const fresh = mkdtempSync(join(nodes, 'new-'))
   try {
-    const flags = ['--no-save', '--no-package-lock', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error']
+    const flags = [
+      '--no-save',
+      '--no-package-lock',
+      '--no-audit',
+      '--no-fund',
+      '--ignore-scripts',
+      '--loglevel=error',
+      '--no-update-notifier',
+    ]
     const npm = spawnSync('npm', ['install', '--prefix', fresh, ...flags, `${name}@${version}`], { encoding: 'utf8' })
     if (npm.status !== 0) throw new Error(npm.stderr?.trim() || npm.error?.message || `npm ended with ${npm.status}`)
     renameSync(fresh, place)

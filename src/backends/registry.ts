@@ -1,4 +1,6 @@
-// Names the backends, and is the only file that does. Each is loaded when it is asked for and not before.
+// Names the backends, and is the only file that does. Each is loaded when it is asked for and not before, so that nobody
+// pays for a mechanism that is not used. Promises the backend of that name or an error, never another in its place.
+// Must not know what a backend can hold: that is its own to say, and policy's to compare.
 import type { Backend, BackendName } from '../contract/backend.ts'
 import type { HostPath } from '../contract/mount.ts'
 import { GloveboxError } from '../errors/error.ts'

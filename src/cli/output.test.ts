@@ -98,6 +98,12 @@ describe('remarks after an exec', () => {
     )
   })
 
+  it('tell a reader who went away of nothing that was cut', () => {
+    const cut = ended({ by: 'cancel', afterMs: 5 }, 130, { stdoutTruncated: true, stdoutTotalBytes: 2 * 1024 ** 3 })
+    expect(remarks(cut, ['yes'], { stdout: undefined, stderr: 0 })).toEqual([])
+    expect(remarks(cut, ['yes'], { stdout: 0, stderr: 0 })).not.toEqual([])
+  })
+
   it('give each denial one line that it cannot break', () => {
     const denial = {
       backend: 'bwrap',

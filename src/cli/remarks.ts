@@ -6,7 +6,8 @@ import { formatBytes, formatMs } from './units.ts'
 
 /** How much of each stream was printed, where it was cut. */
 export interface Shown {
-  readonly stdout: number
+  /** `undefined`: its reader went away, and misses nothing. */
+  readonly stdout: number | undefined
   readonly stderr: number
 }
 
@@ -28,9 +29,9 @@ const keptIn = ({ stdoutBytes, stderrBytes }: ExecResult): Shown => ({
 function cut(
   stream: string,
   truncated: boolean,
-  size: { readonly shown: number; readonly total: number },
+  size: { readonly shown: number | undefined; readonly total: number },
 ): readonly string[] {
-  if (!truncated) return []
+  if (!truncated || size.shown === undefined) return []
   const limit = stream === 'stdout' ? '--max-stdout' : 'maxStderrBytes of a policy file'
   return [
     `glovebox: ${stream} was cut: ${formatBytes(size.shown)} of ${formatBytes(size.total)} are shown.`,

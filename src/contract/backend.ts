@@ -1,5 +1,6 @@
 // Backend and Boundary: the whole of what a mechanism must offer. Everything above is written once
 // against these and serves every backend. Each sentence marked "Law" has a conformance test in the same words.
+// Only words that every mechanism can keep stand here: it knows of no bubblewrap, no container and no cluster.
 import type { Readable, Writable } from 'node:stream'
 import type { Capabilities, Enforced, NotEnforced } from './capability.ts'
 import type { FileAccess } from './files.ts'

@@ -7,7 +7,7 @@ import type { GuestPath, Mount } from '../contract/mount.ts'
 import { again, findInside, linkInside, type Opened } from './descriptor.ts'
 import { fromSegments, segmentsOf } from './guest.ts'
 import type { Held } from './held.ts'
-import type { Owner } from './owner.ts'
+import { ownerMay, type Owner } from './owner.ts'
 import { linkRefused, maxHops, throughLink, upwards, type Route } from './links.ts'
 import { refusal, type Question } from './refusal.ts'
 import { ruleAt, type PathRule, type PathRules } from './rules.ts'
@@ -35,6 +35,7 @@ export interface WalkOptions extends Question {
 /** Where a walk ended. Descriptors stay open until `close`. */
 export interface Arrival {
   readonly mount: Mount
+  readonly owner: Owner | undefined
   /** The guest path without links. */
   readonly path: GuestPath
   /** The deepest directory that exists on the way; undefined when the path is a mount's root. */
@@ -143,6 +144,7 @@ class Walker {
     if (last) return this.#arrive(index, this.#directory, found)
     if (!found.stats.isDirectory())
       throw refusal('NOT_A_DIRECTORY', this.#options, 'a part of the path is not a directory')
+    if (!ownerMay(this.#root.owner, found.stats, 'enter')) throw notTheOwners(this.#options)
     closeSync(this.#directory.fd)
     this.#directory = found
     return undefined
@@ -169,6 +171,7 @@ class Walker {
     if (rest.includes('..')) throw refusal('NOT_FOUND', this.#options, 'nothing is there')
     return {
       mount: this.#root.mount,
+      owner: this.#root.owner,
       path: fromSegments(names),
       parent,
       names: rest as [string, ...string[]] | [],
@@ -188,6 +191,10 @@ class Walker {
 function closeIfOpen(opened: Opened | undefined): void {
   if (opened !== undefined) closeSync(opened.fd)
 }
+
+/** The same answer as the guest's own command would get. */
+export const notTheOwners = (asked: Question): Error =>
+  refusal('NOT_PERMITTED', asked, 'the owner of the mount has no right to it')
 
 const hidden = (asked: Question): Error => refusal('NOT_PERMITTED', asked, 'the policy hides this path')
 

@@ -3,10 +3,11 @@ import { lstatSync, readlinkSync, type BigIntStats } from 'node:fs'
 import { opendir } from 'node:fs/promises'
 import { setImmediate } from 'node:timers/promises'
 import type { DirectoryEntry, ListResult } from '../contract/files.ts'
-import { isWaypoint, walk, type Arrival, type Reach } from './contain.ts'
+import { isWaypoint, notTheOwners, walk, type Arrival, type Reach } from './contain.ts'
 import { inside, itself, type Opened } from './descriptor.ts'
 import { kindOf } from './entries.ts'
 import { fromSegments, segmentsOf } from './guest.ts'
+import { ownerMay } from './owner.ts'
 import { isErrno, refusal, type Question } from './refusal.ts'
 import { ruleAt } from './rules.ts'
 
@@ -34,6 +35,7 @@ async function listPlace(reach: Reach, place: Arrival, asked: Question, limit: n
   if (place.leaf === undefined && nested.length > 0) return limited(nested.map(mountEntry), limit)
   if (place.leaf === undefined) throw refusal('NOT_FOUND', asked, 'nothing is there')
   if (!place.leaf.stats.isDirectory()) throw refusal('NOT_A_DIRECTORY', asked, 'it is not a directory')
+  if (!ownerMay(place.owner, place.leaf.stats, 'read')) throw notTheOwners(asked)
   const names = await firstNames(place.leaf, new Set(nested), limit)
   const entries = nested.map(mountEntry)
   for (const [index, name] of names.entries()) {

@@ -45,7 +45,12 @@ export function openLockFiles(directory: HostPath): LockFiles {
   const writeCard = (): void => {
     mkdirSync(directory, { recursive: true, mode: 0o700 })
     sweepCards(directory)
-    writeFileSync(card, formatHolder(holder), { mode: 0o600 })
+    try {
+      writeFileSync(card, formatHolder(holder), { mode: 0o600 })
+    } catch (error) {
+      unlinkIfThere(card)
+      throw error
+    }
     cardWritten = true
   }
 

@@ -1,11 +1,13 @@
 // May this operation be done at the place where the walk ended? Mode of the mount, protected names,
 // mount points. Asked after every link is resolved, so a link gives no rights that its end does not have.
-import type { Arrival, Reach } from './contain.ts'
+import { notTheOwners, type Arrival, type Reach } from './contain.ts'
 import { linkRefused } from './links.ts'
+import { ownerMay } from './owner.ts'
 import { refusal, type Question } from './refusal.ts'
 import { ruleAt, ruleBelow, type PathRule } from './rules.ts'
 
 export function permitRead(place: Arrival, asked: Question): void {
+  if (place.leaf !== undefined && !ownerMay(place.owner, place.leaf.stats, 'read')) throw notTheOwners(asked)
   if (place.mount.mode !== 'vault') return
   if (place.viaLink) throw linkRefused(asked, 'it leads through a link into a vault')
   throw vault(asked)
@@ -50,6 +52,8 @@ function permitChange(reach: Reach, place: Arrival, asked: Question): void {
   const rule = place.protectedAs ?? ruleAt(reach.rules.protected, place.path)
   if (rule !== undefined) throw protectedPath(asked, rule)
   if (place.dangling) throw linkRefused(asked, 'it leads through a link whose end does not exist')
+  const { parent } = place
+  if (parent !== undefined && !ownerMay(place.owner, parent.stats, 'write', 'enter')) throw notTheOwners(asked)
 }
 
 const vault = (asked: Question): Error =>

@@ -2,6 +2,7 @@
 // `echo >/dev/stdout` or `tee /dev/stderr` would fail in the child. Node has no call that makes a pipe; koffi has.
 import { createRequire } from 'node:module'
 import { Socket } from 'node:net'
+import { getSystemErrorName } from 'node:util'
 
 /** Read end, write end; both close-on-exec. */
 export type MakePipe = () => readonly [number, number]
@@ -17,9 +18,14 @@ export function loadPipes(): MakePipe | undefined {
   const pipe2 = koffi.load(null).func('int pipe2(_Out_ int *ends, int flags)')
   return () => {
     const ends: number[] = [0, 0]
-    if (pipe2(ends, 0o2000000) !== 0) throw new Error(`pipe2 failed with errno ${koffi.errno()}`)
+    if (pipe2(ends, 0o2000000) !== 0) throw failed(koffi.errno())
     return [ends[0] as number, ends[1] as number]
   }
+}
+
+function failed(errno: number): Error {
+  const code = getSystemErrorName(-errno)
+  return Object.assign(new Error(`${code}: no pipe could be made`), { code })
 }
 
 export const readEnd = (descriptor: number): Socket => new Socket({ fd: descriptor, readable: true, writable: false })

@@ -1,13 +1,24 @@
 // Directories that belong to a process and are worth nothing without it. Each bears its owner in its name, so that it is
 // owned from the moment it exists until it is gone, and the next start can remove those of processes that were killed.
-import { mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { isAlive, ownIdentity, type ProcessIdentity } from './identity.ts'
 
 export function openScratch(parent: string, name: string): string {
   const directory = join(parent, `${name}${ownerMark(ownIdentity())}`)
-  mkdirSync(directory, { recursive: true, mode: 0o755 })
+  // Not in one recursive step: Node then tells a disk that is read-only as a directory that is missing.
+  if (!existsSync(parent)) makeParent(parent)
+  mkdirSync(directory, { mode: 0o755 })
   return directory
+}
+
+function makeParent(parent: string): void {
+  try {
+    mkdirSync(parent, { mode: 0o755 })
+  } catch (error) {
+    // Another process was quicker.
+    if (!existsSync(parent)) throw error
+  }
 }
 
 export const closeScratch = (directory: string): void => rmSync(directory, { recursive: true, force: true })

@@ -23,7 +23,7 @@ export interface Wiring {
 export function wire(wanted: readonly ExtraDescriptor[], makePipe: MakePipe | undefined): Wiring {
   const childEnds: number[] = []
   const streams: (Stream | undefined)[] = []
-  const stdio = wanted.map((entry): number | 'pipe' => {
+  const join = (entry: ExtraDescriptor): number | 'pipe' => {
     streams.push(undefined)
     if (typeof entry === 'number') return entry
     if (makePipe === undefined) return 'pipe'
@@ -33,7 +33,8 @@ export function wire(wanted: readonly ExtraDescriptor[], makePipe: MakePipe | un
     childEnds.push(child)
     streams[streams.length - 1] = our
     return child
-  })
+  }
+  const stdio = allOrNothing(() => wanted.map(join), { childEnds, streams })
   return {
     stdio,
     childEnds,
@@ -43,6 +44,20 @@ export function wire(wanted: readonly ExtraDescriptor[], makePipe: MakePipe | un
     },
     ours: (child) =>
       stdio.map((entry, index) => (entry === 'pipe' ? (child?.stdio[index] as Stream | undefined) : streams[index])),
+  }
+}
+
+/** When descriptors run out half-way, those that were opened are given back. */
+function allOrNothing<T>(
+  open: () => T,
+  opened: { readonly childEnds: readonly number[]; readonly streams: readonly (Stream | undefined)[] },
+): T {
+  try {
+    return open()
+  } catch (error) {
+    for (const stream of opened.streams) stream?.destroy()
+    for (const descriptor of opened.childEnds) closeSync(descriptor)
+    throw error
   }
 }
 

@@ -1,5 +1,6 @@
 // The one composition root: joins settings, policy, paths and a backend into a sandbox. Everything below is handed what it
-// needs from here; nothing below reads configuration or the environment by itself.
+// needs from here; nothing below reads configuration or the environment by itself. Promises a whole sandbox or an error with
+// nothing left behind. Must not know how any backend works, nor who asks: command line and library come in by one door.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { backendNames, openBackend } from '../backends/registry.ts'
@@ -15,6 +16,7 @@ import { checkEnvironment, guestEnvironment } from '../policy/environment.ts'
 import { resolvePolicy } from '../policy/resolve.ts'
 import { closeScratch, openScratch, sweepScratch } from '../process/scratch.ts'
 import { prepareHome } from './home.ts'
+import { asHostFault } from './host-fault.ts'
 import type { MountRequest } from './mount-text.ts'
 import { resolveMounts } from './mounts.ts'
 import { liveSandbox } from './sandbox.ts'
@@ -50,6 +52,14 @@ export interface Planned {
 const guestSystemPrefixes = ['/usr', '/bin', '/sbin']
 
 export async function createSandbox(options: CreateOptions): Promise<Sandbox> {
+  try {
+    return await makeSandbox(options)
+  } catch (error) {
+    throw asHostFault(error, 'make the sandbox')
+  }
+}
+
+async function makeSandbox(options: CreateOptions): Promise<Sandbox> {
   const planned = await planSandbox(options)
   try {
     const boundary = await planned.backend.create(planned.id, planned.plan)

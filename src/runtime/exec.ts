@@ -12,6 +12,7 @@ import { observeDenials } from '../policy/denials.ts'
 import { checkEnvironment } from '../policy/environment.ts'
 import { execLimits } from '../policy/request.ts'
 import { collect, type Collected } from '../process/collect.ts'
+import { asHostFault } from './host-fault.ts'
 
 export interface Execution {
   readonly plan: Plan
@@ -47,11 +48,9 @@ export function createExecutor({ plan, resolved, boundary }: Execution): Executo
     const cwd = await checkCwd(options.cwd)
     if (options.signal?.aborted === true)
       throw new GloveboxError('CANCELLED', 'Cannot run the command: it was cancelled before it began')
-    const child = await boundary.spawn({
-      argv,
-      cwd,
-      env: options.env ?? {},
-      stdin: options.stdin === undefined ? 'none' : 'pipe',
+    const stdin = options.stdin === undefined ? 'none' : 'pipe'
+    const child = await boundary.spawn({ argv, cwd, env: options.env ?? {}, stdin }).catch((error: unknown) => {
+      throw asHostFault(error, 'run the command')
     })
     const collected = await collect(child, { ...limits, ...options, timeoutMs: limits.timeoutMs })
     if (collected.setupFailed !== undefined) throw boundaryFailed(plan.backend, collected.setupFailed, collected)

@@ -23,7 +23,7 @@ describe('parseMountText', () => {
     expect(parseMountText('/data=/srv/data', '/project')).toEqual({ guestPath: '/data', hostPath: '/srv/data' })
   })
 
-  it('takes a misspelt mode for an error, never for part of a name', () => {
+  it('what follows the last colon is a mode or an error, so that a misspelt `:ro` is never taken for part of a name', () => {
     expect(hintOf('/data=/srv/data:r0')).toContain('Did you mean "ro"?')
     expect(hintOf('/data=/srv/data:readonly')).toContain('"readonly" is not a mode')
     expect(hintOf('/data=/srv/data:')).toContain('"" is not a mode')

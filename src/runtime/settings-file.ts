@@ -33,7 +33,8 @@ export function findSettingsFile(directory: string): string | undefined {
   return undefined
 }
 
-/** SECURITY: a stand-in must not hide settings further up. test/faults/kill: "a stand-in hides no settings further up" */
+/** SECURITY: a stand-in must not hide settings further up.
+ * test/faults/kill: "a stand-in hides no settings further up, and does not keep a second command from starting" */
 function isStandIn(path: string): boolean {
   try {
     const seen = lstatSync(path)

@@ -13,7 +13,7 @@ export function joinedOutput(result: ExecShown): string {
   return stdout === '' ? `stderr:\n${stderr}` : `stdout:\n${withLineEnd(stdout)}stderr:\n${stderr}`
 }
 
-/** Last in the text, and never cut away. */
+/** SECURITY: last in the text, and never cut away. test/attacks/actions: "a program cannot print how it ended" */
 export function endingLines(result: ExecShown): string {
   const lines = [
     ...lostOutput('stdout', result.stdoutTruncated, result.stdoutTotalBytes),

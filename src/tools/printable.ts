@@ -11,6 +11,7 @@ const control = /[\u0000-\u0008\u000B-\u001F\u007F-\u009F]/g
 export const plainOutput = (output: string): string =>
   output.replaceAll('\r\n', '\n').replaceAll(terminalSequence, '').replaceAll(control, '')
 
-/** One line for certain: a name with anything odd in it is written as JSON writes a string. */
+/** SECURITY: one line for certain: a name with anything odd in it is written as JSON writes a string.
+ * test/attacks/actions: "a line break in a file name forges no line" */
 export const plainName = (name: string): string =>
   /[\p{Cc}\p{Zl}\p{Zp}\p{Surrogate}]/u.test(name) ? JSON.stringify(name) : name

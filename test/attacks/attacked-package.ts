@@ -2,11 +2,12 @@
 import { chmodSync, copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { afterAll } from 'vitest'
 import { copyPackage } from '../fixtures/package-copy.ts'
 
-// vitest gives each test file a process of its own.
+// vitest gives each test file a process of its own, and ends it without an `exit` event.
 const place = mkdtempSync(join(tmpdir(), 'glovebox-attacked-'))
-process.once('exit', () => rmSync(place, { recursive: true, force: true }))
+afterAll(() => rmSync(place, { recursive: true, force: true }))
 
 export function attackedPackage(): string {
   const program = 'host-process.mjs'

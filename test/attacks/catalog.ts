@@ -6,6 +6,7 @@ import { environment } from './catalog/environment.ts'
 import { files } from './catalog/files.ts'
 import { hostPaths } from './catalog/host-paths.ts'
 import { persistence } from './catalog/persistence.ts'
+import { policy } from './catalog/policy.ts'
 import { seccomp } from './catalog/seccomp.ts'
 import { settings } from './catalog/settings.ts'
 import { symlinkRace } from './catalog/symlink-race.ts'
@@ -24,6 +25,7 @@ export const catalog: readonly AttackRow[] = [
   ...persistence,
   ...actions,
   ...settings,
+  ...policy,
   ...environment,
   ...descriptors,
   ...seccomp,

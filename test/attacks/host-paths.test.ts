@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import {
   appendFileSync,
   chmodSync,
+  chownSync,
   closeSync,
   existsSync,
   fstatSync,
@@ -124,6 +125,23 @@ describe.skipIf(!onLinux)('host paths', () => {
     expect(statSync(ground().host('tool')).mode & 0o7777).toBe(0o6755)
     await ground().open().write(guest('/workspace/tool'), bytes('evil'))
     expect(statSync(ground().host('tool')).mode & 0o7777).toBe(0o755)
+  })
+
+  it.skipIf(!isRoot)("started by root, a file action reaches no more than the mount's owner may", async () => {
+    ground().put('roots', secret)
+    ground().put('closed/inner', secret)
+    chmodSync(ground().host('roots'), 0o600)
+    chmodSync(ground().host('closed'), 0o700)
+    chownSync(ground().inside, 1234, 1234)
+    const files = ground().open()
+    await refused('NOT_PERMITTED', files.read(guest('/workspace/roots'), { maxBytes: 99 }))
+    await refused('NOT_PERMITTED', files.read(guest('/workspace/closed/inner'), { maxBytes: 99 }))
+    await refused('NOT_PERMITTED', files.list(guest('/workspace/closed'), { limit: 9 }))
+    await refused('NOT_PERMITTED', files.write(guest('/workspace/closed/new'), bytes('x')))
+    // Control: root itself reads it, and so does the action once the owner may.
+    expect(readFileSync(ground().host('roots'), 'utf8')).toBe(secret)
+    chownSync(ground().host('roots'), 1234, 1234)
+    expect(await textOf(files, '/workspace/roots')).toBe(secret)
   })
 
   it.skipIf(!isRoot)('a directory that is swapped in is not given away', () => {

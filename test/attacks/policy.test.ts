@@ -8,7 +8,7 @@ import type { LayerName, OperatorPolicy, PolicyValues, ResolvedPolicy } from '..
 import { accountFor } from '../../src/policy/enforce.ts'
 import { resolvePolicy } from '../../src/policy/resolve.ts'
 import { defaultBackend } from '../../src/runtime/create.ts'
-import { HostError, starters, type Guest } from './host.ts'
+import { starters, type Guest, type SandboxOptions } from './host.ts'
 import { attackScene } from './scene.ts'
 
 const escalation: unknown = expect.objectContaining({ code: 'POLICY_ESCALATION' })
@@ -18,7 +18,7 @@ const unenforceable: unknown = expect.objectContaining({ code: 'POLICY_UNENFORCE
 const layer = (name: LayerName, values: object): Parameters<typeof resolvePolicy>[0][number] => ({
   layer: name,
   source: 'test',
-  values: values as PolicyValues,
+  values,
 })
 
 /** One step above what is built in, field by field. */
@@ -49,7 +49,7 @@ const smuggled = (values: object): PolicyValues => JSON.parse(`{"__proto__":${JS
 describe.each(starters)('policy, started by %s', (starter) => {
   const scene = attackScene(starter)
   const create = (policy: object, settings?: OperatorPolicy): Promise<Guest> =>
-    scene.host().sandbox({ policy: policy as PolicyValues, ...(settings === undefined ? {} : { settings }) })
+    scene.host().sandbox({ policy, ...(settings === undefined ? {} : { settings }) })
   const fieldOf = ({ description }: Guest, field: string): unknown =>
     description.policy.find((each) => each.field === field)?.value
 
@@ -77,7 +77,7 @@ describe.each(starters)('policy, started by %s', (starter) => {
     for (const ask of [ownRule, ownLeave]) {
       await expect(create(ask)).rejects.toEqual(invalidInput)
       for (const name of ['request', 'skill'] as const)
-        expect(() => resolvePolicy([layer(name, ask)])).toThrow(escalation as Error)
+        expect(() => resolvePolicy([layer(name, ask)])).toThrow(escalation)
     }
     // A list of protections only ever grows, so an empty one takes nothing away.
     const asking = await create({ protect: [], denyRead: [] })
@@ -92,54 +92,69 @@ describe.each(starters)('policy, started by %s', (starter) => {
 
   it('a backend without a wall is refused and not used without it', async () => {
     const host = scene.host()
-    const secrets = [{ guestPath: '/secrets', hostPath: host.directory, mode: 'vault' as const }]
-    for (const wanted of [
+    const asks: readonly SandboxOptions[] = [
       { policy: { network: { mode: 'none' } } },
       { policy: { denyRead: ['/workspace/hidden'] } },
       { policy: { pids: 10 } },
-      { mounts: secrets },
-    ] as const) {
+      { mounts: [{ guestPath: '/secrets', hostPath: host.directory, mode: 'vault' }] },
+    ]
+    for (const wanted of asks) {
       await expect(host.sandbox({ ...wanted, backend: 'local' }), JSON.stringify(wanted)).rejects.toEqual(unenforceable)
       // Control: a backend that has the wall takes the same.
       expect((await host.sandbox({ ...wanted, backend: 'bwrap' })).description.sandboxed).toBe(true)
     }
-    const listed = { settings: { network: { mode: 'allowlist', allow: ['example.com'] } } } as const
-    await expect(host.sandbox(listed)).rejects.toMatchObject({
+    const network = { mode: 'allowlist' as const, allow: ['example.com'] }
+    await expect(host.sandbox({ settings: { network } })).rejects.toMatchObject({
       code: 'POLICY_UNENFORCEABLE',
       facts: { missing: [{ capability: 'network.allowlist' }] },
     })
     await expect(host.sandbox({ backend: 'bwarp' })).rejects.toMatchObject({ code: 'UNKNOWN_BACKEND' })
-    expect(() => defaultBackend('darwin')).toThrow(expect.objectContaining({ code: 'BACKEND_UNAVAILABLE' }) as Error)
+    expect(() => defaultBackend('darwin')).toThrow(expect.objectContaining({ code: 'BACKEND_UNAVAILABLE' }))
     const { enforced } = (await host.sandbox()).description
     const held = Object.fromEntries(enforced.map(({ what, by }) => [what, by]))
     expect(() => account(held)).not.toThrow()
     for (const wall of walls) {
       const { [wall]: fallen, ...rest } = held
       expect(fallen, wall).not.toBeUndefined()
-      expect(() => account(rest), wall).toThrow(unenforceable as Error)
+      expect(() => account(rest), wall).toThrow(unenforceable)
     }
   })
 
   it('prototype keys set no policy value', async () => {
     const wide = { network: { mode: 'full' }, timeoutMs: 299_999 } as const
-    // Control: a merge that trusts its input takes it over, and the operator's own word is taken.
-    expect(Object.assign({}, smuggled(wide)).timeoutMs).toBe(wide.timeoutMs)
-    const granted = await create({}, wide)
-    expect([fieldOf(granted, 'timeoutMs'), granted.description.networkMode]).toEqual([wide.timeoutMs, 'full'])
     for (const [policy, settings] of [
       [smuggled(wide), undefined],
       [{}, smuggled(wide)],
       [{}, { ceilings: smuggled(wide) }],
       [{ constructor: { prototype: wide } }, undefined],
-    ] as const) {
-      const made = await create(policy, settings).catch((error: unknown) => error)
-      if (made instanceof HostError) expect(made).toEqual(invalidInput)
-      else expect(valuesOf(made as Guest)).toEqual([60_000, 'none'])
-    }
+    ] as const)
+      await expect(create(policy, settings)).rejects.toEqual(invalidInput)
+    // Past the schema of the door: one's own key of that name, a prototype of one's own, and a polluted one.
+    expect(() => resolvePolicy([layer('settings', smuggled(wide))])).toThrow(invalidInput)
+    const inherits = Object.create(wide) as object
+    expect(resolvePolicy([layer('settings', inherits)]).effective).toMatchObject(builtIn)
+    expect(whilePolluted(wide, () => resolvePolicy([layer('settings', {})]).effective)).toMatchObject(builtIn)
+    // Control: a trusting merge and a plain lookup are deceived, and the operator's own word is taken.
+    expect(Object.assign({}, smuggled(wide)).timeoutMs).toBe(wide.timeoutMs)
+    expect(whilePolluted(wide, () => ({} as PolicyValues).timeoutMs)).toBe(wide.timeoutMs)
+    const granted = await create({}, wide)
+    expect([fieldOf(granted, 'timeoutMs'), granted.description.networkMode]).toEqual([wide.timeoutMs, 'full'])
   })
-
-  const valuesOf = (guest: Guest): readonly unknown[] => [fieldOf(guest, 'timeoutMs'), guest.description.networkMode]
 })
+
+const builtIn = { network: { mode: 'none', allow: [] }, timeoutMs: 60_000 }
+
+/** For as long as the look takes, every object of this process has the values. */
+function whilePolluted<Seen>(values: object, look: () => Seen): Seen {
+  for (const [key, value] of Object.entries(values))
+    // oxlint-disable-next-line no-extend-native -- this is the attack
+    Object.defineProperty(Object.prototype, key, { value, configurable: true, enumerable: true, writable: true })
+  try {
+    return look()
+  } finally {
+    for (const key of Object.keys(values)) Reflect.deleteProperty(Object.prototype, key)
+  }
+}
 
 const walls = [
   'filesystem.isolated',
@@ -177,7 +192,7 @@ describe('policy of a sandbox inside a sandbox', () => {
       { unprotect: ['.git'] },
     ]
     for (const ask of wider) {
-      expect(() => inside(ask), JSON.stringify(ask)).toThrow(escalation as Error)
+      expect(() => inside(ask), JSON.stringify(ask)).toThrow(escalation)
       // Control: the operator of a sandbox that nothing surrounds is obeyed.
       expect(() => resolvePolicy([layer('settings', ask)]), JSON.stringify(ask)).not.toThrow()
     }
@@ -185,11 +200,5 @@ describe('policy of a sandbox inside a sandbox', () => {
     expect(effective.timeoutMs).toBe(1000)
     expect(effective.protect).toEqual(expect.arrayContaining(['deploy', '.git/hooks']))
     expect(effective.denyRead).toEqual(['/workspace/keys'])
-  })
-
-  it('control: a polluted prototype reaches a plain lookup', () => {
-    const polluted = Object.create({ timeoutMs: 1 }) as PolicyValues
-    expect(polluted.timeoutMs).toBe(1)
-    expect(resolvePolicy([layer('settings', polluted)]).effective.timeoutMs).toBe(60_000)
   })
 })

@@ -4,6 +4,7 @@ import { chmodSync, copyFileSync, existsSync, mkdtempSync, renameSync, rmSync } 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { afterAll } from 'vitest'
 
 const run = promisify(execFile)
 const sources = join(import.meta.dirname, 'probes')
@@ -11,7 +12,7 @@ const sources = join(import.meta.dirname, 'probes')
 // One place per test file: vitest gives each file a process of its own, and the place ends with it.
 const place = mkdtempSync(join(tmpdir(), 'glovebox-probes-'))
 chmodSync(place, 0o755)
-process.once('exit', () => rmSync(place, { recursive: true, force: true }))
+afterAll(() => rmSync(place, { recursive: true, force: true }))
 
 /** The path of a program that every user may run. C is linked statically where that is possible. */
 export async function probeFile(source: string): Promise<string> {

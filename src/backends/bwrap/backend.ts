@@ -37,11 +37,19 @@ export async function openBackend(options: BwrapOptions): Promise<Backend> {
   const run = programRunner(spawner)
   const startedByRoot = process.getuid?.() === 0
   // The thread takes longer to start than everything else here; it is awaited only where it is needed.
-  const launcher = startedByRoot
-    ? openRoot(found.path, options.ownsProcess === true)
-    : Promise.resolve(openDirectLauncher())
+  const launcher = openLauncher(found.path, { startedByRoot, ownsProcess: options.ownsProcess === true })
   launcher.catch(() => {})
-  const facts = await gatherFacts(spawner, { ...options, bwrapPath: found.path })
+  const closeBoth = async (): Promise<void> => {
+    await launcher.then(
+      (opened) => opened.close(),
+      () => {},
+    )
+    spawner.close()
+  }
+  const facts = await gatherFacts(spawner, { ...options, bwrapPath: found.path }).catch(async (error: unknown) => {
+    await closeBoth()
+    throw error
+  })
   const limitsPlan = detectLimits(readLimitsHost())
   const limits: LimitsFacts = {
     enforces: limitsPlan.enforces,
@@ -96,12 +104,8 @@ export async function openBackend(options: BwrapOptions): Promise<Backend> {
     },
     async close() {
       await sweeping.catch(() => {})
-      await launcher.then(
-        (opened) => opened.close(),
-        () => {},
-      )
       warden?.dismiss()
-      spawner.close()
+      await closeBoth()
     },
   }
 }
@@ -113,7 +117,13 @@ async function sweepLeftovers(stateDir: string): Promise<void> {
   sweepScratch(scratchRoot(stateDir))
 }
 
-async function openRoot(bwrapPath: string, ownsProcess: boolean): Promise<Launcher> {
+interface Starter {
+  readonly startedByRoot: boolean
+  readonly ownsProcess: boolean
+}
+
+async function openLauncher(bwrapPath: string, { startedByRoot, ownsProcess }: Starter): Promise<Launcher> {
+  if (!startedByRoot) return openDirectLauncher()
   if (ownsProcess) return (await import('./launcher/owned-launcher.ts')).openOwnedLauncher(bwrapPath)
   return (await import('./launcher/root-launcher.ts')).openRootLauncher(bwrapPath)
 }

@@ -101,8 +101,12 @@ async function readEdition(spawner: Spawner, bwrapPath: string, cacheFile: strin
     version: /[\d.]+/.exec(version)?.[0] ?? 'unknown',
     bindsByDescriptor: help.includes('--ro-bind-fd'),
   }
-  // Not by way of a temporary, which a kill would leave for ever: a torn one is read as none.
-  writeFileSync(cacheFile, JSON.stringify(edition), { mode: 0o600 })
+  try {
+    // Not by way of a temporary, which a kill would leave for ever: a torn one is read as none.
+    writeFileSync(cacheFile, JSON.stringify(edition), { mode: 0o600 })
+  } catch {
+    // It only saves time. A directory that cannot be written is told by what cannot do without.
+  }
   return edition
 }
 

@@ -16,6 +16,8 @@ export async function openMasks(spec: SandboxSpec, scratch: string, further: Fur
     .map((text) => parseGuestPath(text))
     .map((path) => ({ path, kind: kindAt(spec, path) }))
   if (hidden.length === 0) return []
+  // A link on the way is refused now, and not at the first exec.
+  pinsForMasks(spec, (mount) => mount.hostPath)
   const coverFile = await further(emptyFile(join(scratch, 'cover')))
   return hidden.flatMap(({ path, kind }): Mask[] => {
     if (kind === 'missing') return []

@@ -69,6 +69,7 @@ export async function openLocalBackend(options: LocalOptions): Promise<Backend> 
       await live.get(id)?.close()
       live.delete(id)
     },
+    close: async () => spawner.close(),
   }
 }
 

@@ -10,6 +10,7 @@ import type { Doing } from '../program.ts'
 import { remarks, type Shown } from '../remarks.ts'
 import { requestFrom } from '../request.ts'
 import { type Interrupts, watchInterrupts } from '../signals.ts'
+import type { Sink } from '../sink.ts'
 import { pipedInput } from '../stdin.ts'
 import { boundedStream } from '../stream.ts'
 
@@ -39,7 +40,7 @@ async function runAndReport(sandbox: Sandbox, argv: readonly [string, ...string[
   const { face } = running.doing
   const result = await run(sandbox, argv, running)
   if (running.flags.json === true) await face.out.write(jsonLine(asJson(sandbox, result)))
-  else for (const line of remarks(result, argv, shownOf(sandbox))) await face.err.write(`${line}\n`)
+  else for (const line of remarks(result, argv, shownOf(sandbox, face.out))) await face.err.write(`${line}\n`)
   const { received } = running.interrupts
   return exitCodeForResult(result, { signal: received, readerGone: !face.out.open })
 }
@@ -61,8 +62,8 @@ function run(sandbox: Sandbox, argv: readonly [string, ...string[]], running: Ru
   })
 }
 
-const shownOf = (sandbox: Sandbox): Shown => ({
-  stdout: limitOf(sandbox, 'maxStdoutBytes'),
+const shownOf = (sandbox: Sandbox, out: Sink): Shown => ({
+  stdout: out.open ? limitOf(sandbox, 'maxStdoutBytes') : undefined,
   stderr: limitOf(sandbox, 'maxStderrBytes'),
 })
 

@@ -21,4 +21,9 @@ export const actions: readonly AttackRow[] = [
     'control characters are taken out of what an agent reads',
     { seen: 'srt' },
   ),
+  blocked(
+    'a program cannot print how it ended',
+    'our line stands last, is never cut away, and no return can paint over it',
+  ),
+  blocked('a line break in a file name forges no line', 'an odd name is written as JSON writes a string'),
 ]

@@ -62,6 +62,9 @@ export const files: readonly AttackRow[] = [
     'directories that lead to a hidden path are mount points themselves',
     { seen: 'srt on macOS' },
   ),
+  blocked('a hidden path that leads through a link is refused', 'a mask is never laid over or through a link', {
+    seen: 'CVE-2026-87766',
+  }),
   blocked('a masked directory is neither listable nor writable', 'an empty tmpfs with mode 000, read-only', {
     seen: 'srt #149',
   }),

@@ -17,6 +17,10 @@ export const hostPaths: readonly AttackRow[] = [
     'names are compared as the most forgiving filesystem would',
     { seen: 'srt --iglob' },
   ),
+  blocked(
+    "started by root, a file action reaches no more than the mount's owner may",
+    "the owner's permission bits are asked by hand, since the kernel asks root for none",
+  ),
   blocked('a FIFO does not hang a read', 'O_NONBLOCK, and regular files only'),
   blocked('a hidden directory stays hidden under another name', 'hidden things are held by identity'),
   blocked(

@@ -32,4 +32,8 @@ export const limits: readonly AttackRow[] = [
     'memory and CPU without a control group',
     'Where the operator has none that may be used, nothing can hold them. `describe` and `explain` list them as not enforced, and asking for them is refused.',
   ),
+  open(
+    'counts that the kernel keeps for each user are used up',
+    'Inotify instances, pending signals and pages of pipes are counted by id, and the guest’s id is its starter’s; started by root, it is one id for all sandboxes. What else runs under that id may get less.',
+  ),
 ]

@@ -29,4 +29,8 @@ export const output: readonly AttackRow[] = [
     'a program prints a complaint that reads as a refusal of the kernel',
     'Such a denial is marked `observed`: it repeats what the program said. Those that are marked `decided` are ours.',
   ),
+  open(
+    'escape sequences act on the terminal on which `glovebox exec` runs',
+    'The command line hands output on byte for byte, as a shell does. Use --json, or the tools, where nobody should be acted upon.',
+  ),
 ]

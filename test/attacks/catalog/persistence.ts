@@ -110,6 +110,10 @@ export const persistence: readonly AttackRow[] = [
     'It is a file of the project that agents edit; nothing on the host should load it unseen.',
   ),
   open(
+    'two sandboxes that share a writable mount pass descriptors and data to each other',
+    'A socket in a shared directory carries both. Sandboxes that share a writable mount have together what each has alone.',
+  ),
+  open(
     'the package itself lies in a writable mount and is rewritten',
     'Whoever mounts the directory in which Glovebox is installed gives it away. Install it outside the workspaces.',
     { seen: 'srt README' },

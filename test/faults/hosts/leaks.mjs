@@ -21,6 +21,10 @@ const mustFail = async (work) => {
   if (!failed) throw new Error('this was to fail')
 }
 
+const onlyGone = (error) => {
+  if (error.code !== 'SANDBOX_GONE') throw error
+}
+
 async function runs() {
   const sandbox = await Sandbox.create({ mounts })
   return {
@@ -41,8 +45,9 @@ async function creates() {
       if (index % 5 === 4) return mustFail(Sandbox.create({ mounts, policy: { memoryMb: 1_000_000 } }))
       const sandbox = await Sandbox.create({ mounts })
       await sandbox.commands.run(['true'])
-      // Killed in the middle of a command, every now and then.
-      const running = index % 5 === 2 ? sandbox.commands.run(['sleep', '30']) : undefined
+      // Killed in the middle of a command, or while one is being started, every now and then.
+      const running = index % 5 === 2 ? sandbox.commands.run(['sleep', '30']).catch(onlyGone) : undefined
+      if (index % 10 === 2) await sleep(60)
       await sandbox.kill()
       await running
     },

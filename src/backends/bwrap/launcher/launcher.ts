@@ -1,5 +1,7 @@
-// Starts bwrap for the boundary. There are two launchers: an ordinary user's children are started as they are; root's are
-// started by a thread that gave up the host's mounts and enters the boundary as an unprivileged id. Both give the same child.
+// Starts bwrap for the boundary. An ordinary user's children are started as they are; root's are started with an
+// unprivileged id out of a private mount namespace: a thread's, or the whole process's where that is Glovebox's own.
+// Promises the same child whoever starts it, and that bwrap never runs as root. Must not know what the command line
+// means: it carries words and descriptors, and policy has been decided before.
 import type { ExtraDescriptor, SpawnedChild } from '../../../process/spawn.ts'
 import { openSpawner } from '../../../process/spawn.ts'
 import type { StageRequest } from './messages.ts'

@@ -13,11 +13,20 @@ import type { FromThread, ThreadData, ToThread } from './messages.ts'
 export async function openRootLauncher(bwrapPath: string): Promise<Launcher> {
   const data: ThreadData = { bwrapPath, kernelId: guestKernelId }
   const thread = new Worker(threadFile(), { workerData: data, env: {}, trackUnmanagedFds: false })
+  try {
+    return await launchThrough(thread)
+  } catch (error) {
+    await thread.terminate()
+    throw error
+  }
+}
+
+async function launchThrough(thread: Worker): Promise<Launcher> {
   const makePipe = loadPipes()
   if (makePipe === undefined) throw unavailable('koffi is not installed')
   await firstWord(thread)
-  const talk = converse(thread)
   const nullDescriptor = openSync('/dev/null', 'r+')
+  const talk = converse(thread)
   return {
     stage: async (request) => (await talk.ask({ kind: 'stage', request })) as string,
     unstage: async (target) => void (await talk.ask({ kind: 'unstage', target })),

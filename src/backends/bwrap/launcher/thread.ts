@@ -4,13 +4,13 @@ import { closeSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
 import { openSpawner } from '../../../process/spawn.ts'
 import type { FromThread, LaunchRequest, ThreadData, ToThread } from './messages.ts'
-import { leaveHostAndStage } from './stager.ts'
+import { leaveHostAndStage, type Stager } from './stager.ts'
 
 const port = parentPort
 if (port === null) throw new Error('this file runs only as a thread of the launcher')
 const { bwrapPath, kernelId } = workerData as ThreadData
 const spawner = openSpawner()
-const stager = leaveHostAndStage(spawner, bwrapPath, kernelId)
+const stager = openStager()
 const say = (message: FromThread): void => port.postMessage(message)
 
 function launch(request: LaunchRequest): number {
@@ -35,6 +35,15 @@ function launch(request: LaunchRequest): number {
     return pid
   } finally {
     for (const descriptor of request.childEnds) closeSync(descriptor)
+  }
+}
+
+function openStager(): Stager {
+  try {
+    return leaveHostAndStage(spawner, bwrapPath, kernelId)
+  } catch (error) {
+    spawner.close()
+    throw error
   }
 }
 

@@ -1,0 +1,30 @@
+import type { AttackRow } from './row.ts'
+
+// Policy is decided before a backend is asked, so what holds here holds for every one.
+const blocked = (title: string, defence: string, more: Partial<AttackRow> = {}): AttackRow => ({
+  area: 'policy',
+  title,
+  defence,
+  bwrap: 'blocked',
+  local: 'blocked',
+  ...more,
+})
+
+export const policy: readonly AttackRow[] = [
+  blocked('a request above a ceiling is refused', 'only the operator moves a ceiling; nothing is clamped', {
+    seen: 'srt #97, trailofbits PR #50',
+  }),
+  blocked(
+    'a request cannot move a ceiling or give up a protection',
+    'ceilings and unprotect are taken from settings only',
+  ),
+  blocked(
+    'a sandbox inside a sandbox is never wider than its parent',
+    "the parent's values are ceilings, its lists a floor",
+  ),
+  blocked(
+    'a backend without a wall is refused and not used without it',
+    'capabilities are compared with the policy before anything starts; there is no fallback',
+  ),
+  blocked('prototype keys set no policy value', 'own and known keys only, into an object without a prototype'),
+]

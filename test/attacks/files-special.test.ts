@@ -1,0 +1,160 @@
+// The guest makes files that are more than files: devices, set-id programs, pipes, files without end.
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { probeFile, starters, undefended, type Guest } from './host.ts'
+import { attackScene, refused } from './scene.ts'
+
+describe.each(starters)('files of special, started by %s', (starter) => {
+  const scene = attackScene(starter)
+  let guest: Guest
+  beforeAll(async () => {
+    guest = await scene.host().sandbox()
+  })
+
+  it('a FIFO, a socket and a device do not hang the file actions', async () => {
+    await guest.run('mkfifo fifo; ln -s fifo to-fifo; ln -s /dev/zero zero')
+    await guest.run(['python3', '-c', 'import socket; socket.socket(socket.AF_UNIX).bind("socket")'])
+    expect(lstatSync(join(guest.workspace, 'socket')).isSocket()).toBe(true)
+    for (const path of ['fifo', 'to-fifo', 'socket', 'zero']) {
+      expect(await guest.execute('read_text', { path }), path).toEqual(refused)
+      expect(await guest.execute('append_text', { path, text: 'x' }), path).toEqual(refused)
+      expect(await guest.execute('read_bytes', { path }), path).toEqual(refused)
+    }
+    expect((await guest.execute('list_dir', { path: '/workspace' })).ok).toBe(true)
+    expect((await guest.execute('grep_text', { pattern: 'nothing-is-like-this' })).ok).toBe(true)
+    const hung = await undefended('mkfifo fifo; cat fifo', { cwd: scene.control(), timeoutMs: 1500 })
+    expect(hung.exitCode, 'control').toBe(137)
+  }, 30_000)
+
+  it('set-id bits, other owners, capabilities and devices cannot be made', async () => {
+    const tried = attempts(await guest.probe('privileged_files.py'))
+    expect(tried).toEqual({
+      chmod: 'EPERM',
+      'chmod-group': 'EPERM',
+      open: expect.stringMatching(/EPERM|PLAIN/),
+      tar: 'PLAIN',
+      install: expect.stringMatching(/PLAIN|ENOENT/),
+      'chown-root': 'EINVAL',
+      'chown-other': 'EINVAL',
+      capability: 'EPERM',
+      device: 'EPERM',
+      whiteout: 'EPERM',
+    })
+    const odd = readdirSync(guest.workspace).filter((name) => {
+      const seen = lstatSync(join(guest.workspace, name))
+      return (seen.mode & 0o6000) !== 0 || seen.isBlockDevice() || seen.isCharacterDevice()
+    })
+    expect(odd, 'found from outside').toEqual([])
+    const control = attempts(await undefended([await probeFile('privileged_files.py')], { cwd: scene.control() }))
+    expect(control).toMatchObject({ chmod: 'OK', 'chmod-group': 'OK', open: 'OK', tar: 'OK', install: 'OK' })
+  })
+
+  it('a setuid file in the workspace gives nothing', async () => {
+    const file = scene.put(guest.workspace, 'as-owner', '')
+    writeFileSync(file, readFileSync('/usr/bin/id'))
+    chmodSync(file, 0o6755)
+    expect((await guest.run('./as-owner -u; ./as-owner -ru; grep -h NoNewPrivs /proc/self/status')).stdout).toBe(
+      '1000\n1000\nNoNewPrivs:\t1\n',
+    )
+    expect((await guest.run('mount')).stdout).toMatch(/ on \/workspace type \S+ \([^)]*nosuid[^)]*nodev/)
+    // Writing to it takes the bits away, so that its owner never runs the guest's code with them.
+    await guest.run('echo PLANTED > as-owner')
+    expect(statSync(file).mode & 0o6000).toBe(0)
+    const control = await undefended('cp /usr/bin/id mine; chmod 4755 mine; test -u mine && echo set', {
+      cwd: scene.control(),
+    })
+    expect(control.stdout).toBe('set\n')
+  })
+
+  it('a file larger than the limit cannot be made', async () => {
+    const live = await scene.host().sandbox({ settings: { fileSizeMb: 8 } })
+    const attack =
+      'truncate -s 1T sparse; fallocate -l 64M filled; dd if=/dev/zero of=written bs=1M count=64; ulimit -f unlimited'
+    const tried = await live.run(attack)
+    expect(tried.stderr).toMatch(/too large|limit exceeded/i)
+    for (const name of ['sparse', 'filled', 'written']) {
+      const seen = statSync(join(live.workspace, name), { throwIfNoEntry: false })
+      expect(seen?.size ?? 0, name).toBeLessThanOrEqual(8 * 1024 * 1024)
+    }
+    await live.kill()
+    const directory = scene.control()
+    await undefended('truncate -s 1T sparse', { cwd: directory })
+    expect(statSync(join(directory, 'sparse')).size, 'control').toBe(1024 ** 4)
+  })
+
+  it('a sparse file does not fill the memory of the host', async () => {
+    writeFileSync(join(guest.workspace, 'sparse'), '')
+    truncateSync(join(guest.workspace, 'sparse'), 1024 ** 4)
+    expect(await guest.execute('read_text', { path: 'sparse' })).toMatchObject({
+      ok: false,
+      code: expect.stringMatching(/TOO_LARGE|NOT_TEXT/),
+    })
+    expect(await guest.execute('read_bytes', { path: 'sparse' })).toMatchObject({ ok: false, code: 'TOO_LARGE' })
+    expect(await guest.execute('replace_text', { path: 'sparse', oldText: 'a', newText: 'b' })).toMatchObject({
+      ok: false,
+    })
+    rmSync(join(guest.workspace, 'sparse'))
+    await guest.execute('write_text', { path: 'small', text: 'x' })
+    expect((await guest.execute('read_text', { path: 'small' })).ok, 'control').toBe(true)
+  })
+
+  it('/tmp and /dev/shm are private to each sandbox and each exec', async () => {
+    const other = await scene.host().sandbox()
+    await guest.run('echo mine > /tmp/mine; echo mine > /dev/shm/mine; echo mine > /var/tmp/mine')
+    expect((await other.run('ls -A /tmp /dev/shm /var/tmp/')).stdout).not.toContain('mine')
+    for (const name of ['/tmp/mine', '/dev/shm/mine', '/var/tmp/mine']) expect(existsSync(name), name).toBe(false)
+    await other.kill()
+    const control = scene.control()
+    await undefended(`echo mine > ${control}/mine`)
+    expect((await undefended(`cat ${control}/mine`)).stdout, 'control').toBe('mine\n')
+  })
+
+  it('a crash leaves no core file', async () => {
+    const tried = await guest.run('ulimit -c unlimited; ulimit -c; sh -c "kill -SEGV \\$\\$"; ls')
+    expect(tried.stdout.split('\n')[0]).toBe('0')
+    expect(readdirSync(guest.workspace).filter((name) => name.startsWith('core'))).toEqual([])
+    expect((await guest.run('grep "core file" /proc/self/limits')).stdout).toMatch(/core file size\s+0\s+0\s/)
+    const control = await undefended('grep "core file" /proc/self/limits')
+    expect(control.stdout, 'control: the machine itself sets no such limit').not.toMatch(/core file size\s+0\s+0\s/)
+  })
+
+  it('nothing but mounts, home and temporary directories can be written', async () => {
+    const places = [
+      '/',
+      '/usr',
+      '/etc',
+      '/bin',
+      '/home',
+      '/var',
+      '/dev',
+      '/proc',
+      '/.glovebox',
+      '/workspace/.glovebox',
+      '/mnt',
+      '/root',
+      '/run',
+    ]
+    const attack = places.map((place) => `{ echo x > ${place}/planted; } 2>/dev/null && echo wrote ${place}`).join('; ')
+    expect((await guest.run(`${attack}; true`)).stdout).toBe('')
+    expect(
+      (await guest.run('for p in /workspace /home/agent /tmp /dev/shm; do echo x > $p/planted && echo wrote; done'))
+        .stdout,
+      'control',
+    ).toBe('wrote\n'.repeat(4))
+  })
+})
+
+function attempts({ stdout }: { readonly stdout: string }): Record<string, string> {
+  return Object.fromEntries([...stdout.matchAll(/^(\S+) (\S+)$/gm)].map(([, name = '', answer = '']) => [name, answer]))
+}

@@ -1,0 +1,53 @@
+// A program that makes sandboxes under bad conditions and tells what it was answered. Arguments: workspace, how many to
+// make, and, to run short of descriptors, how many of those that this process may have are left over.
+import { closeSync, openSync, readdirSync } from 'node:fs'
+import { Sandbox, isGloveboxError } from './dist/index.js'
+
+const [workspace, times, spare] = process.argv.slice(2)
+const open = () => readdirSync('/proc/self/fd').length
+const answers = []
+const sandboxes = []
+const told = (error) =>
+  isGloveboxError(error)
+    ? { code: error.code, message: error.message, hint: error.hint }
+    : { code: 'NOT OURS', message: error instanceof Error ? (error.stack ?? error.message) : String(error) }
+
+const settle = () => new Promise((resolve) => setTimeout(resolve, 200))
+
+/** Takes every descriptor there is, and lets go of the last few. */
+function takeAllBut(count) {
+  const taken = []
+  try {
+    for (;;) taken.push(openSync('/dev/null'))
+  } catch {
+    for (const descriptor of taken.splice(-count)) closeSync(descriptor)
+  }
+  return taken
+}
+
+async function attempt() {
+  try {
+    const sandbox = await Sandbox.create({ mounts: [{ guestPath: '/workspace', hostPath: workspace, mode: 'rw' }] })
+    sandboxes.push(sandbox)
+    const { stdout } = await sandbox.commands.run('echo in')
+    answers.push({ code: 'done', message: stdout })
+  } catch (error) {
+    answers.push(told(error))
+  }
+}
+
+if (spare !== undefined) {
+  // Once without want, so that everything is loaded.
+  await attempt()
+  await sandboxes.pop().kill()
+  await settle()
+}
+const before = open()
+const taken = spare === undefined ? [] : takeAllBut(Number(spare))
+for (let index = 0; index < Number(times); index += 1) await attempt()
+for (const descriptor of taken) closeSync(descriptor)
+const ends = await Promise.allSettled(sandboxes.map((sandbox) => sandbox.kill()))
+await settle()
+const after = open()
+const unkilled = ends.flatMap((end) => (end.status === 'rejected' ? [String(end.reason)] : []))
+process.stdout.write(`${JSON.stringify({ answers, unkilled, before, after })}\n`)
