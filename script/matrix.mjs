@@ -119,14 +119,15 @@ function countsIn(report) {
 const complaintsIn = (output) =>
   new Set([...output.matchAll(/^\(node:\d+\) (.*Warning: .*)$/gm)].map(([, complaint]) => complaint))
 
-function runSuite({ program, suite, scratch }) {
+function runSuite({ program, suite, scratch, signal }) {
   const start = performance.now()
   const report = join(mkdtempSync(join(scratch, 'report-')), 'report.json')
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`]
   const PATH = [dirname(program), process.env.PATH].join(delimiter)
   return new Promise((resolve) => {
     const argv = [join(root, 'node_modules/vitest/vitest.mjs'), 'run', '--project', suite, ...reporters]
-    const child = spawn(program, argv, { cwd: root, env: { ...process.env, PATH }, stdio: ['ignore', 'pipe', 'pipe'] })
+    const env = { ...process.env, PATH }
+    const child = spawn(program, argv, { cwd: root, env, signal, stdio: ['ignore', 'pipe', 'pipe'] })
     const output = []
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => output.push(chunk))
     const end = (passed) => {
@@ -141,7 +142,7 @@ function runSuite({ program, suite, scratch }) {
   })
 }
 
-async function runVersion({ version, suites, scratch }) {
+async function runVersion({ version, suites, scratch, signal }) {
   let node
   try {
     node = installNode(version)
@@ -152,7 +153,7 @@ async function runVersion({ version, suites, scratch }) {
   const program = withinReach(node.program, scratch)
   const results = []
   for (const suite of suites) {
-    const result = await runSuite({ program, suite, scratch })
+    const result = await runSuite({ program, suite, scratch, signal })
     if (!result.passed) process.stderr.write(result.text)
     say(
       `Node ${node.full} ${suite}: ${result.passed ? 'passed' : 'FAILED'} (${result.counts}) in ${seconds(result.ms)}`,
@@ -182,9 +183,14 @@ const { suites, versions } = readArguments()
 const scratch = mkdtempSync(join(tmpdir(), 'glovebox-matrix-'))
 chmodSync(scratch, 0o755)
 process.on('exit', () => rmSync(scratch, { recursive: true, force: true }))
-for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(130))
+const stop = new AbortController()
+for (const name of ['SIGINT', 'SIGTERM'])
+  process.once(name, () => {
+    stop.abort()
+    process.exit(130)
+  })
 
 say(`Running ${suites.join(', ')} on Node ${versions.join(', ')}.`)
 const results = []
-for (const version of versions) results.push(...(await runVersion({ version, suites, scratch })))
+for (const version of versions) results.push(...(await runVersion({ version, suites, scratch, signal: stop.signal })))
 process.exitCode = summarise(results) ? 0 : 1

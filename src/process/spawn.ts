@@ -84,8 +84,8 @@ export function openSpawner(): Spawner {
     return stdio
   }
 
-  const startRaw = (request: RawRequest): ChildProcess =>
-    spawn(request.file, [...request.args], {
+  const startRaw = (request: RawRequest): ChildProcess => {
+    const child = spawn(request.file, [...request.args], {
       cwd: request.cwd,
       env: { ...request.env },
       detached: request.detached,
@@ -93,6 +93,11 @@ export function openSpawner(): Spawner {
       ...(request.uid === undefined ? {} : { uid: request.uid }),
       ...(request.gid === undefined ? {} : { gid: request.gid }),
     })
+    // Out of descriptors, Node returns a child without streams and tells why later, to whoever listens; or ends the program.
+    if ((child.stdio as unknown) !== undefined) return child
+    child.once('error', () => {})
+    throw Object.assign(new Error('EMFILE: no process could be started'), { code: 'EMFILE' })
+  }
 
   // Arguments that are too long for the kernel throw here and now.
   const startOrUndo = (request: RawRequest, wiring: Wiring): ChildProcess => {

@@ -13,6 +13,7 @@ import { GloveboxError } from '../errors/error.ts'
 import { parseGuestPath } from '../paths/guest.ts'
 import { sweepLocks } from '../paths/lock-file.ts'
 import { checkEnvironment, guestEnvironment } from '../policy/environment.ts'
+import { accountFor } from '../policy/enforce.ts'
 import { resolvePolicy } from '../policy/resolve.ts'
 import { closeScratch, openScratch, sweepScratch } from '../process/scratch.ts'
 import { prepareHome } from './home.ts'
@@ -99,7 +100,9 @@ export async function planSandbox(options: CreateOptions): Promise<Planned> {
         extra: options.env ?? {},
       }),
     }
-    return { id, backend, plan: backend.compile(spec), resolved, scratch, ownsBackend }
+    const plan = backend.compile(spec)
+    requireEnforceable(backend, spec)
+    return { id, backend, plan, resolved, scratch, ownsBackend }
   } catch (error) {
     await discardPlanned({ backend, scratch, ownsBackend })
     throw error
@@ -113,6 +116,20 @@ interface Discarded extends Pick<Planned, 'backend' | 'ownsBackend'> {
 export async function discardPlanned({ backend, scratch, ownsBackend }: Discarded): Promise<void> {
   if (scratch !== undefined) closeScratch(scratch)
   if (ownsBackend) await backend.close?.()
+}
+
+/** SECURITY: asked here as well as by the backends themselves, since a backend may be anybody's.
+ * test/attacks/policy: "a backend without a wall is refused and not used without it" */
+function requireEnforceable({ name, capabilities }: Backend, { policy, demanded, mounts }: SandboxSpec): void {
+  accountFor({
+    backend: name,
+    capabilities,
+    isolates: capabilities['filesystem.isolated'] !== undefined,
+    effective: policy,
+    demanded,
+    mounts,
+    why: (capability) => `${name} does not claim ${capability}`,
+  })
 }
 
 function emptyWorkspace(scratch: HostPath): Mount {

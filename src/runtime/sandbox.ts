@@ -50,8 +50,15 @@ export function liveSandbox(live: Live): Sandbox {
     const { performAction } = await import('../actions/perform.ts')
     return performAction(context, name, input, options)
   }
+  const end = async (): Promise<void> => {
+    try {
+      await backend.destroy(id)
+    } finally {
+      await live.onEnd()
+    }
+  }
   const kill = (): Promise<void> => {
-    ending ??= backend.destroy(id).finally(live.onEnd)
+    ending ??= end()
     return ending
   }
   return {

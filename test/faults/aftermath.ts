@@ -50,7 +50,11 @@ export async function lookAround({ ground, clean, workspace, session }: Place): 
     void faults.push(...now.filter((entry) => !before.includes(entry)).map((entry) => `${what}: ${entry}`))
   say('mounted', hostMounts(), clean.mounts)
   await nextStart(ground, workspace).catch((error: Error) => faults.push(error.message))
-  say('left in the workspace', entriesBelow(workspace).filter((name) => !cutOffWrite.test(name)), clean.workspace)
+  say(
+    'left in the workspace',
+    entriesBelow(workspace).filter((name) => !cutOffWrite.test(name)),
+    clean.workspace,
+  )
   say('left in the state directory', entriesBelow(ground.stateDir), clean.state)
   say('left control group', controlGroupsOf(ids), [])
   return { ids, endedAfterMs: Math.round(afterMs), faults }

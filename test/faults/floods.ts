@@ -28,7 +28,11 @@ export interface SlowlyRead extends Flooded {
   readonly pausedAt: { readonly written: number; readonly later: number }
 }
 
-export const flood = <Result = Flooded>(ground: FaultGround, scenario: string, place: { workspace: string; bytes?: number }): Promise<Result> =>
+export const flood = <Result = Flooded>(
+  ground: FaultGround,
+  scenario: string,
+  place: { workspace: string; bytes?: number },
+): Promise<Result> =>
   resultOf<Result>(ground.startHost('output.mjs', [scenario, place.workspace, String(place.bytes ?? 0)]))
 
 export interface CommandLineFlood {

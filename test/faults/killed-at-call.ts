@@ -4,9 +4,18 @@ import { spawnSync } from 'node:child_process'
 import { cleanRun, lookAround } from './aftermath.ts'
 import { finished } from './finished.ts'
 import { faultGround, type Starter } from './ground.ts'
-import { entriesBelow } from './traces.ts'
 
-export const changingCalls = ['mkdir', 'rename', 'link', 'unlink', 'rmdir', 'fchown', 'fsync', 'clone', 'move_mount'] as const
+export const changingCalls = [
+  'mkdir',
+  'rename',
+  'link',
+  'unlink',
+  'rmdir',
+  'fchown',
+  'fsync',
+  'clone',
+  'move_mount',
+] as const
 /** Also between the making of a file and its filling, and at every opening. */
 export const allCalls = [...changingCalls, 'write', 'openat'] as const
 
@@ -29,7 +38,8 @@ export async function killAtCalls(starter: Starter, moments: Iterable<CallKill>)
   const ground = faultGround(starter)
   const report = { killed: [] as CallKill[], beyond: [] as CallKill[], faults: [] as string[] }
   try {
-    let clean = await cleanRun(ground)
+    const clean = await cleanRun(ground)
+    const toldOf = new Set<string>()
     let count = 0
     for (const moment of moments) {
       const { call, nth } = moment
@@ -45,9 +55,11 @@ export async function killAtCalls(starter: Starter, moments: Iterable<CallKill>)
       else if (code === 0) report.beyond.push(moment)
       else report.faults.push(`${call} ${nth}: the host ended with ${code ?? signal}: ${stderr}`)
       const { faults } = await lookAround({ ground, clean, workspace, session: host.pid })
-      report.faults.push(...faults.map((fault) => `before ${call} ${nth}: ${fault}`))
       // What one kill left for ever is told once.
-      clean = { ...clean, state: [...clean.state, ...entriesBelow(ground.stateDir)] }
+      for (const fault of faults.filter((each) => !toldOf.has(each))) {
+        toldOf.add(fault)
+        report.faults.push(`before ${call} ${nth}: ${fault}`)
+      }
     }
     return report
   } finally {

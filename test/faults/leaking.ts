@@ -30,7 +30,9 @@ export async function repeat(starter: Starter, scenario: 'runs' | 'creates', tim
   const ground = faultGround(starter)
   try {
     const workspace = ground.makeDirectory('workspace')
-    const seen = await resultOf<readonly Held[]>(ground.startHost('leaks.mjs', [scenario, workspace, String(times)], oneArena))
+    const seen = await resultOf<readonly Held[]>(
+      ground.startHost('leaks.mjs', [scenario, workspace, String(times)], oneArena),
+    )
     return {
       times,
       descriptors: seen.map((each) => each.descriptors),

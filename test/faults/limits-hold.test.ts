@@ -34,7 +34,9 @@ async function letLoose(ground: FaultGround, scenario: string): Promise<Told> {
     expect(told.descriptorsAfter, 'descriptors are back').toBe(told.descriptorsBefore)
     expect(controlGroupsOf([told.id])).toEqual([])
     // Of everything that it started, nothing but the host itself is alive.
-    expect(processesOf({ directory: ground.directory, session: host.pid }).map((each) => Number.parseInt(each, 10))).toEqual([host.pid])
+    expect(
+      processesOf({ directory: ground.directory, session: host.pid }).map((each) => Number.parseInt(each, 10)),
+    ).toEqual([host.pid])
     return told
   } finally {
     host.stdin?.end()
@@ -71,9 +73,12 @@ describe.skipIf(process.platform !== 'linux').each(starters)('limits, started by
     }))
 })
 
-describe.skipIf(!starters.includes('root'))('memory, started by root (an ordinary user here may have no control group)', () => {
-  it('a memory bomb ends by oom, and the sandbox can be used on', () =>
-    onGround('root', async (ground) => {
-      expect((await letLoose(ground, 'memory')).ended.by).toBe('oom')
-    }))
-})
+describe.skipIf(!starters.includes('root'))(
+  'memory, started by root (an ordinary user here may have no control group)',
+  () => {
+    it('a memory bomb ends by oom, and the sandbox can be used on', () =>
+      onGround('root', async (ground) => {
+        expect((await letLoose(ground, 'memory')).ended.by).toBe('oom')
+      }))
+  },
+)

@@ -16,7 +16,9 @@ describe('a host path in the output of local', () => {
     const ground = faultGround('user')
     try {
       const workspace = ground.makeDirectory('workspace')
-      const { exitCode, stdout, stderr, streamed, length } = await resultOf<Seen>(ground.startHost('mask.mjs', [workspace]))
+      const { exitCode, stdout, stderr, streamed, length } = await resultOf<Seen>(
+        ground.startHost('mask.mjs', [workspace]),
+      )
       const expected = '/workspace/name\n'.repeat(workspace.length - 1)
       expect(length).toBe(workspace.length)
       expect({ exitCode, stdout, stderr }).toEqual({ exitCode: 0, stdout: expected, stderr: expected })

@@ -18,7 +18,8 @@ export const gateScript = [
   `IFS= read -r word <&${descriptors.word} || exit 125`,
   'for entry in $3; do echo 0 >&"$entry" || exit 125; done',
   'exec 3<&- 4<&- 5<&- 6<&- 7<&- 8<&- 9<&-',
-  'ulimit -c 0 && { ulimit -u "$1" 2>/dev/null || ulimit -p "$1"; } && ulimit -f "$2" || {',
+  // Where no memory limit holds, the guest is the kernel's first choice, and never protected as its host may be.
+  'echo 1000 >/proc/self/oom_score_adj && ulimit -c 0 && { ulimit -u "$1" 2>/dev/null || ulimit -p "$1"; } && ulimit -f "$2" || {',
   '  echo "glovebox: the limits could not be set" >&2; exit 125; }',
   'shift 3',
   `while [ "$1" != -- ]; do eval "command export $1=\\"\\$${heldBack}$1\\"; unset ${heldBack}$1" 2>/dev/null; shift; done`,

@@ -8,7 +8,8 @@ for (const starter of starters) {
   for (const scenario of ['runs', 'creates'] as const) {
     const report = await repeat(starter, scenario, scenario === 'runs' ? times : Math.ceil(times / 4))
     const { descriptors, threads, grewMiB, kibPerStep, left } = report
-    const flat = new Set(descriptors).size === 1 && new Set(threads).size === 1 && grewMiB < allowedGrowthMiB && left.length === 0
+    const flat =
+      new Set(descriptors).size === 1 && new Set(threads).size === 1 && grewMiB < allowedGrowthMiB && left.length === 0
     held &&= flat
     console.log(
       `${report.times} ${scenario}, started by ${starter}: descriptors ${descriptors.join(' ')}; threads ${threads.join(' ')}; ` +

@@ -29,7 +29,10 @@ for (const starter of starters) {
     check(`${starter} ${flags.join(' ')}: memory is bounded`, grewMiB <= allowedGrowthMiB)
     if (flags[0] !== '--json') continue
     const told = JSON.parse(stdout) as { stdoutTruncated: boolean; stdout: string; exitCode: number }
-    check(`${starter} --json: truncation was told`, told.stdoutTruncated && told.stdout.length === limit && told.exitCode === 7)
+    check(
+      `${starter} --json: truncation was told`,
+      told.stdoutTruncated && told.stdout.length === limit && told.exitCode === 7,
+    )
   }
   ground.remove()
 }

@@ -41,7 +41,8 @@ async function runs() {
 async function creates() {
   return {
     async step(index) {
-      if (index % 5 === 3) return mustFail(Sandbox.create({ mounts: [{ guestPath: '/workspace', hostPath: `${workspace}/missing` }] }))
+      if (index % 5 === 3)
+        return mustFail(Sandbox.create({ mounts: [{ guestPath: '/workspace', hostPath: `${workspace}/missing` }] }))
       if (index % 5 === 4) return mustFail(Sandbox.create({ mounts, policy: { memoryMb: 1_000_000 } }))
       const sandbox = await Sandbox.create({ mounts })
       await sandbox.commands.run(['true'])
@@ -60,7 +61,12 @@ async function look(index) {
   collectGarbage()
   collectGarbage()
   const rss = Number(/VmRSS:\s+(\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))[1]) / 1024
-  return { index, descriptors: readdirSync('/proc/self/fd').length, threads: readdirSync('/proc/self/task').length, rssMiB: rss }
+  return {
+    index,
+    descriptors: readdirSync('/proc/self/fd').length,
+    threads: readdirSync('/proc/self/task').length,
+    rssMiB: rss,
+  }
 }
 
 const { step, end } = await { runs, creates }[scenario]()

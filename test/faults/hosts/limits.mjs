@@ -9,10 +9,22 @@ const mebibyte = 1024 * 1024
 
 const scenarios = {
   forks: { command: 'bomb() { bomb | bomb & }; bomb; sleep 30', timeoutMs: 2000, policy: { pids: 64 } },
-  memory: { command: `python3 -c "b = []\nwhile True: b.append(bytearray(${16 * mebibyte}))"`, timeoutMs: 20_000, policy: { memoryMb: 128 } },
-  spin: { command: 'for i in 1 2 3 4; do (setsid sh -c "while :; do :; done" &); done; while :; do :; done', timeoutMs: 1500, policy: {} },
+  memory: {
+    command: `python3 -c "b = []\nwhile True: b.append(bytearray(${16 * mebibyte}))"`,
+    timeoutMs: 20_000,
+    policy: { memoryMb: 128 },
+  },
+  spin: {
+    command: 'for i in 1 2 3 4; do (setsid sh -c "while :; do :; done" &); done; while :; do :; done',
+    timeoutMs: 1500,
+    policy: {},
+  },
   tmp: { command: 'head -c 1G /dev/zero > /tmp/fill; stat -c %s /tmp/fill', timeoutMs: 20_000, policy: { tmpMb: 32 } },
-  shm: { command: 'head -c 1G /dev/zero > /dev/shm/fill; stat -c %s /dev/shm/fill', timeoutMs: 20_000, policy: { shmMb: 16 } },
+  shm: {
+    command: 'head -c 1G /dev/zero > /dev/shm/fill; stat -c %s /dev/shm/fill',
+    timeoutMs: 20_000,
+    policy: { shmMb: 16 },
+  },
 }
 
 /** Streams of children close a moment after their end. */

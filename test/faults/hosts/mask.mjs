@@ -2,7 +2,10 @@
 import { Sandbox } from './dist/index.js'
 
 const [workspace] = process.argv.slice(2)
-const sandbox = await Sandbox.create({ backend: 'local', mounts: [{ guestPath: '/workspace', hostPath: workspace, mode: 'rw' }] })
+const sandbox = await Sandbox.create({
+  backend: 'local',
+  mounts: [{ guestPath: '/workspace', hostPath: workspace, mode: 'rw' }],
+})
 const streamed = { stdout: '', stderr: '' }
 const decoder = { stdout: new TextDecoder(), stderr: new TextDecoder() }
 const take = (name) => (chunk) => void (streamed[name] += decoder[name].decode(chunk, { stream: true }))
@@ -14,7 +17,12 @@ const command = `
     printf '%s/name\\n' "\${p:i}"; printf '%s/name\\n' "\${p:i}" >&2
   done
   echo "$n" > length`
-const result = await sandbox.commands.run(['bash', '-c', command], { onStdout: take('stdout'), onStderr: take('stderr') })
+const result = await sandbox.commands.run(['bash', '-c', command], {
+  onStdout: take('stdout'),
+  onStderr: take('stderr'),
+})
 const length = Number(await sandbox.files.read('/workspace/length'))
 await sandbox.kill()
-process.stdout.write(`${JSON.stringify({ exitCode: result.exitCode, stdout: result.stdout, stderr: result.stderr, streamed, length })}\n`)
+process.stdout.write(
+  `${JSON.stringify({ exitCode: result.exitCode, stdout: result.stdout, stderr: result.stderr, streamed, length })}\n`,
+)

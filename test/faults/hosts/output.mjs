@@ -9,7 +9,11 @@ const [scenario, workspace, bytesText] = process.argv.slice(2)
 const bytes = Number(bytesText)
 const mounts = [{ guestPath: '/workspace', hostPath: workspace, mode: 'rw' }]
 const large = 256 * 1024 * 1024
-const roomy = { maxStdoutBytes: large, maxStderrBytes: large, ceilings: { maxStdoutBytes: large, maxStderrBytes: large } }
+const roomy = {
+  maxStdoutBytes: large,
+  maxStderrBytes: large,
+  ceilings: { maxStdoutBytes: large, maxStderrBytes: large },
+}
 const sha256 = (data) => createHash('sha256').update(data).digest('hex')
 
 /** The most memory that this process has ever had in use. */
@@ -44,11 +48,17 @@ const facts = ({ ended, exitCode, stdoutBytes, stderrBytes, ...rest }) => ({
 const scenarios = {
   flood: () =>
     withSandbox({}, async (sandbox) =>
-      facts(await sandbox.commands.run(`head -c ${bytes} /dev/zero; head -c ${bytes} /dev/zero >&2; exit 7`, { timeoutMs: 300_000 })),
+      facts(
+        await sandbox.commands.run(`head -c ${bytes} /dev/zero; head -c ${bytes} /dev/zero >&2; exit 7`, {
+          timeoutMs: 300_000,
+        }),
+      ),
     ),
   file: () => withSandbox({ settings: roomy }, async (sandbox) => facts(await sandbox.commands.run(['cat', 'file']))),
   split: () =>
-    withSandbox({}, async (sandbox) => facts(await sandbox.commands.run('dd if=file bs=1 status=none | dd ibs=1 obs=1 status=none'))),
+    withSandbox({}, async (sandbox) =>
+      facts(await sandbox.commands.run('dd if=file bs=1 status=none | dd ibs=1 obs=1 status=none')),
+    ),
   line: () =>
     withSandbox({ settings: roomy }, async (sandbox) =>
       facts(await sandbox.commands.run(`head -c ${bytes} /dev/zero | tr '\\0' x`)),
