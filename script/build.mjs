@@ -1,12 +1,23 @@
-// Builds dist/: the library by tsc (one file for one file), and dist/cli, the command line as a bundle in a few chunks,
-// which halves its start. With --if-stale it does nothing when no source has changed since the last build.
+// Builds dist/: the library by tsc (one file for one file), and dist/cli, the command line as one file, which halves its
+// start. With --if-stale it does nothing when no source has changed since the last build.
 //
-// A worker thread's file must lie beside the chunk that starts it (`new URL('./thread.js', import.meta.url)`). All chunks
-// lie flat in dist/cli, and every src/**/thread.ts is an entry of its own name there, so the same line finds it in both
-// trees. Packages with native parts or programs stay outside the bundle and are found in node_modules.
+// A worker thread's file must lie beside the file that starts it (`new URL('./thread.js', import.meta.url)`), so the one
+// src/**/thread.ts is bundled to that name beside the command line, and the same line finds it in both trees. Packages with
+// native parts or programs stay outside the bundle and are found in node_modules.
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { spawnSync } from 'node:child_process'
+import { tmpdir } from 'node:os'
 import { basename, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
@@ -33,7 +44,9 @@ function stampOf(files) {
 
 function isFresh(stamp) {
   return (
-    existsSync(join(root, 'dist/cli/glovebox.js')) && existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp
+    existsSync(join(root, 'dist/cli/glovebox.cjs')) &&
+    existsSync(stampFile) &&
+    readFileSync(stampFile, 'utf8') === stamp
   )
 }
 
@@ -48,26 +61,34 @@ function compileLibrary(target) {
 }
 
 /** Bundles what tsc made of the sources, so that both trees are the same code for the same oldest Node. */
+const minify = { mangle: false, compress: true, codegen: { removeWhitespace: true } }
+
+/** One file each: the command line for bin/load.cjs, and the thread beside it. */
 async function bundleCommandLine(files, target) {
   const threads = files.filter((file) => basename(file) === 'thread.ts')
   if (threads.length > 1) throw new Error(`several worker files would share one name: ${threads.join(', ')}`)
   const compiled = (file) => join(target, relative(join(root, 'src'), file)).replace(/\.ts$/, '.js')
-  const input = {
-    glovebox: compiled(join(root, 'src/cli/main.ts')),
-    ...(threads[0] ? { thread: compiled(threads[0]) } : {}),
-  }
   const bundled = join(target, 'cli-bundled')
-  const bundle = await rolldown({ input, cwd: root, platform: 'node', external: outside, logLevel: 'warn' })
-  await bundle.write({
-    dir: bundled,
-    format: 'esm',
-    entryFileNames: '[name].js',
-    chunkFileNames: '[name]-[hash].js',
-    minify: { mangle: false, compress: true, codegen: { removeWhitespace: true } },
-  })
-  await bundle.close()
+  const outputs = [
+    { input: compiled(join(root, 'src/cli/main.ts')), file: 'glovebox.cjs', format: 'cjs' },
+    ...threads.map((file) => ({ input: compiled(file), file: 'thread.js', format: 'esm' })),
+  ]
+  for (const { input, file, format } of outputs) {
+    const bundle = await rolldown({ input, cwd: root, platform: 'node', external: outside, logLevel: 'warn' })
+    await bundle.write({ file: join(bundled, file), format, codeSplitting: false, minify })
+    await bundle.close()
+  }
   rmSync(join(target, 'cli'), { recursive: true, force: true })
   renameSync(bundled, join(target, 'cli'))
+}
+
+/** Keeps what the compiler makes of the command line. Without it everything works, a little later. */
+function warmCommandLine() {
+  const place = mkdtempSync(join(tmpdir(), 'glovebox-warm-'))
+  const env = { PATH: process.env.PATH, HOME: place, GLOVEBOX_STATE_DIR: join(place, 'state') }
+  const options = { cwd: mkdtempSync(join(place, 'workspace-')), env, stdio: 'ignore', timeout: 20_000 }
+  spawnSync(process.execPath, [join(root, 'script/warm.cjs')], options)
+  rmSync(place, { recursive: true, force: true })
 }
 
 /** The new tree replaces the old one by renaming, so that nobody runs half a build. */
@@ -91,6 +112,7 @@ async function build() {
     compileLibrary(fresh)
     await bundleCommandLine(files, fresh)
     replaceDist(fresh)
+    warmCommandLine()
     writeFileSync(stampFile, stamp)
   } finally {
     rmSync(fresh, { recursive: true, force: true })

@@ -1,7 +1,17 @@
 // Runs the suites on several versions of Node. Each is the real program of its npm package, kept in .cache/nodes; vitest,
 // its workers and every process that the tests start run on it. dist is built once: the product is one build for all.
 import { spawn, spawnSync } from 'node:child_process'
-import { chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -83,7 +93,9 @@ function installNode(version) {
       '--loglevel=error',
       '--no-update-notifier',
     ]
-    const npm = spawnSync('npm', ['install', '--prefix', fresh, ...flags, `${name}@${version}`], { encoding: 'utf8' })
+    // Not --prefix: with it npm does not find its global configuration, and so not the machine's registry or certificates.
+    writeFileSync(join(fresh, 'package.json'), '{ "private": true }\n')
+    const npm = spawnSync('npm', ['install', ...flags, `${name}@${version}`], { cwd: fresh, encoding: 'utf8' })
     if (npm.status !== 0) throw new Error(npm.stderr?.trim() || npm.error?.message || `npm ended with ${npm.status}`)
     renameSync(fresh, place)
   } finally {

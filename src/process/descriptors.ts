@@ -55,6 +55,10 @@ function isInheritable(descriptor: string): boolean {
     const length = readSync(info, text, 0, text.length, 0)
     const flags = /^flags:\s*([0-7]+)/m.exec(text.toString('latin1', 0, length))
     return flags?.[1] !== undefined && (Number.parseInt(flags[1], 8) & closeOnExec) === 0
+  } catch (error) {
+    // Closed since, by another thread: between our opening and our reading.
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return false
+    throw error
   } finally {
     closeSync(info)
   }

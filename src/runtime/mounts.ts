@@ -79,7 +79,7 @@ function hostSide(guestPath: GuestPath, text: string): HostPath {
   const wanted = isAbsolute(text) ? text : resolve(text)
   let real: string
   try {
-    real = realpathSync(wanted)
+    real = realpathSync.native(wanted)
   } catch {
     throw new GloveboxError('NOT_FOUND', `Cannot mount ${guestPath}: its host directory does not exist`, {
       hint: 'Make the directory first, or correct the path.',

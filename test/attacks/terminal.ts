@@ -26,9 +26,9 @@ export async function typedFromInside(host: AttackHost): Promise<TerminalFound> 
   chmodSync(copy, 0o755)
   host.give(copy)
   // What bin/glovebox does, from the copy of the package.
-  const program = join(host.directory, 'glovebox.mjs')
-  const built = join(host.packageDirectory, 'dist/cli/glovebox.js')
-  writeFileSync(program, `import { main } from '${built}'\nprocess.exit(await main(process.argv.slice(2)))\n`)
+  const program = join(host.directory, 'glovebox.cjs')
+  const built = join(host.packageDirectory, 'dist/cli/glovebox.cjs')
+  writeFileSync(program, `void require('${built}').main(process.argv.slice(2)).then((code) => process.exit(code))\n`)
   const words = [process.execPath, program, 'exec', '--mount', `/workspace=${workspace}`, '--', '/workspace/probe']
   const [script, ...rest] = onTerminal(words.join(' '))
   const child = spawn(script, rest, {

@@ -44,11 +44,22 @@ export interface StartOptions {
 }
 
 // One process, one copy: vitest and the campaigns both give a file a process of its own.
-const packageDirectory = mkdtempSync(join(tmpdir(), 'glovebox-harmed-'))
+const prefix = 'glovebox-harmed-'
+const packageDirectory = join(tmpdir(), `${prefix}${process.pid}`)
 process.once('exit', () => rmSync(packageDirectory, { recursive: true, force: true }))
+
+/** vitest ends its workers without a farewell. */
+function removeCopiesOfTheDead(): void {
+  for (const name of readdirSync(tmpdir())) {
+    if (!name.startsWith(prefix) || existsSync(`/proc/${name.slice(prefix.length)}`)) continue
+    rmSync(join(tmpdir(), name), { recursive: true, force: true })
+  }
+}
 
 function harmedPackage(): string {
   if (existsSync(join(packageDirectory, 'bin'))) return packageDirectory
+  removeCopiesOfTheDead()
+  mkdirSync(packageDirectory, { mode: 0o700 })
   copyPackage(packageDirectory)
   const hosts = join(checkout, 'test/faults/hosts')
   for (const name of readdirSync(hosts)) copyFileSync(join(hosts, name), join(packageDirectory, name))

@@ -38,6 +38,7 @@ export async function repeat(starter: Starter, scenario: 'runs' | 'creates', tim
       descriptors: seen.map((each) => each.descriptors),
       threads: seen.map((each) => each.threads),
       grewMiB: (seen.at(-1)?.rssMiB ?? 0) - (seen[0]?.rssMiB ?? 0),
+      ...{ rss: seen.map((each) => Math.round(each.rssMiB)) },
       kibPerStep: slope(seen) * 1024,
       left: entriesBelow(ground.stateDir).filter((name) => !name.endsWith('/') && name !== 'bwrap-edition.json'),
     }

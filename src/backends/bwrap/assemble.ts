@@ -41,7 +41,7 @@ export async function createBoundary(parts: AssemblyParts): Promise<Assembled> {
   const { id, facts, launcher, stateDir } = parts
   const undo: Undo[] = []
   const takeApart = async (): Promise<void> => {
-    for (const step of undo.splice(0).reverse()) await step()
+    for (const step of undo.splice(0).toReversed()) await step()
   }
   try {
     const scratch = openScratch(scratchRoot(stateDir), id)
@@ -101,15 +101,21 @@ type Step<T> = readonly [Promise<T>, (value: T) => void | Promise<void>]
 
 /** Waits for all, also when one is refused, so that what the others made is known and can be taken away. */
 async function allOrUndo<A, B, C>(undo: Undo[], a: Step<A>, b: Step<B>, c: Step<C>): Promise<readonly [A, B, C]> {
-  const settled = await Promise.allSettled([watch(undo, a), watch(undo, b), watch(undo, c)])
+  const made: Undo[] = []
+  undo.push(async () => {
+    const undone = await Promise.allSettled(made.map(async (unmake) => unmake()))
+    const failed = undone.find((each) => each.status === 'rejected')
+    if (failed !== undefined) throw failed.reason
+  })
+  const settled = await Promise.allSettled([watch(made, a), watch(made, b), watch(made, c)])
   const refused = settled.find((each) => each.status === 'rejected')
   if (refused !== undefined) throw refused.reason
   return Promise.all([a[0], b[0], c[0]])
 }
 
-async function watch<T>(undo: Undo[], [made, unmake]: Step<T>): Promise<void> {
-  const value = await made
-  undo.push(() => unmake(value))
+async function watch<T>(made: Undo[], [making, unmake]: Step<T>): Promise<void> {
+  const value = await making
+  made.push(() => unmake(value))
 }
 
 async function closeLimitGroup({ id, stateDir }: AssemblyParts, group: LimitGroup | undefined): Promise<void> {

@@ -15,6 +15,7 @@ import { createBoundary, scratchRoot, type Assembled } from './assemble.ts'
 import { findBwrap, gatherFacts, type Missing } from './facts.ts'
 import { programRunner } from './run-program.ts'
 import { guestKernelId } from './launcher/kernel-id.ts'
+import { hasJournals } from './journal.ts'
 import { openDirectLauncher, type Launcher } from './launcher/launcher.ts'
 import { detectLimits, readLimitsHost } from './limits/limits.ts'
 import { sweepLimitGroups } from './limits/sweep.ts'
@@ -112,8 +113,11 @@ export async function openBackend(options: BwrapOptions): Promise<Backend> {
 
 /** What a process that was killed has left: its resource groups first, since what runs in them may hold the rest. */
 async function sweepLeftovers(stateDir: string): Promise<void> {
-  await sweepLimitGroups(stateDir)
-  await sweepPlaceholders(stateDir)
+  // Nothing was journalled, so nothing is left; a look is cheaper than the locks of a sweep.
+  if (hasJournals(stateDir)) {
+    await sweepLimitGroups(stateDir)
+    await sweepPlaceholders(stateDir)
+  }
   sweepScratch(scratchRoot(stateDir))
 }
 

@@ -83,6 +83,16 @@ export function findJournal(stateDir: string, sandboxId: SandboxId): Journal | u
   }
 }
 
+/** Also true of one that was being written when its process was killed. */
+export function hasJournals(stateDir: string): boolean {
+  try {
+    return readdirSync(directoryOf(stateDir)).some((name) => name.includes('.json'))
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return false
+    throw error
+  }
+}
+
 export function listJournals(stateDir: string): JournalListing {
   const journals: Journal[] = []
   const unreadable: string[] = []

@@ -10,7 +10,8 @@ export function openOwnedLauncher(bwrapPath: string): Launcher {
   const stager = leaveHostAndStage(spawner, bwrapPath, guestKernelId)
   return {
     stage: (request) => stager.stage(request),
-    unstage: (target) => Promise.resolve(stager.unstage(target)),
+    // The mounts end with the process, which ends with its sandbox.
+    unstage: () => Promise.resolve(),
     launch: (request) =>
       // SECURITY: never kernel uid 0 outside. test/attacks/kernel: "the guest is not root in the kernel's eyes"
       Promise.resolve(
