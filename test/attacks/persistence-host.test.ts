@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { findBwrap } from '../../src/backends/bwrap/facts.ts'
 import { openHost, starters, undefended } from './host.ts'
-import { refused } from './scene.ts'
 
 const refusal = (code: string): unknown => expect.objectContaining({ code })
 
