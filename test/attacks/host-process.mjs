@@ -44,7 +44,9 @@ const operations = {
   leak: ({ path }) => leak(path),
 }
 
-const say = (message) => process.stdout.write(`${JSON.stringify(message)}\n`)
+// Since Node 24 readline also ends a line at U+2028 and U+2029, which JSON leaves as they are.
+const escaped = (mark) => `\\u${mark.charCodeAt(0).toString(16)}`
+const say = (message) => process.stdout.write(`${JSON.stringify(message).replace(/[\u2028\u2029]/g, escaped)}\n`)
 
 for await (const line of createInterface({ input: process.stdin })) {
   const { serial, operation, ...request } = JSON.parse(line)
