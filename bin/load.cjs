@@ -19,7 +19,7 @@ function readQuietly(path, encoding) {
 
 /** Undefined: it has not been built. */
 function load() {
-  const source = readQuietly(file, 'utf8')
+  const source = readQuietly(file, 'latin1')
   if (source === undefined) return undefined
   const cachedData = readQuietly(cacheFile)
   const script = new Script(`(function (exports, require, module, __filename, __dirname) {${source}\n})`, {

@@ -78,8 +78,15 @@ async function bundleCommandLine(files, target) {
     await bundle.write({ file: join(bundled, file), format, codeSplitting: false, minify })
     await bundle.close()
   }
+  toAscii(join(bundled, 'glovebox.cjs'))
   rmSync(join(target, 'cli'), { recursive: true, force: true })
   renameSync(bundled, join(target, 'cli'))
+}
+
+/** A text of single bytes is read and checked in half the time. Other characters stand only in strings, where an escape is the same. */
+function toAscii(file) {
+  const escape = (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+  writeFileSync(file, readFileSync(file, 'utf8').replaceAll(/[^\0-\x7f]/g, escape))
 }
 
 /** Keeps what the compiler makes of the command line. Without it everything works, a little later. */

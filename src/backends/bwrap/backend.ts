@@ -81,18 +81,26 @@ export async function openBackend(options: BwrapOptions): Promise<Backend> {
     async create(id, plan) {
       if (live.has(id)) throw new GloveboxError('ALREADY_EXISTS', `Cannot create ${id}: it exists`)
       await sweeping
-      guardOnce()
-      const boundary = await createBoundary({
+      const opened = await launcher
+      const making = createBoundary({
         id,
         spec: plan.spec,
         facts,
         limitsPlan,
-        launcher: await launcher,
+        launcher: opened,
         stateDir: options.stateDir,
         filter: filter.bytes,
         run,
         title,
       })
+      // Started while the boundary waits for the disk; nothing runs in it before this returns.
+      try {
+        guardOnce()
+      } catch (error) {
+        await making.then((made) => made.end())
+        throw error
+      }
+      const boundary = await making
       live.set(id, boundary)
       return boundary
     },

@@ -1,9 +1,8 @@
 // What each sandbox has put on the host, written down before it is put there, so that the next start can take away
-// what a killed process left. One file per sandbox. Replaced whole: temporary name, fsync, rename, fsync of the directory.
+// what a killed process left. One file per sandbox. Replaced whole: temporary name, then rename.
 // Promises that a journal is read as it was written or reported as unreadable; never guessed at.
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, readdirSync, readFileSync, unlinkSync } from 'node:fs'
-import { open, rename, type FileHandle } from 'node:fs/promises'
+import { mkdirSync, readdirSync, readFileSync, renameSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isSandboxId, type SandboxId } from '../../contract/ids.ts'
 import { GloveboxError } from '../../errors/error.ts'
@@ -49,29 +48,13 @@ export function underLock<T>(stateDir: string, work: () => Promise<T>): Promise<
   return withLock({ directory: join(stateDir, 'locks'), name: 'placeholders.lock' }, work)
 }
 
-/** `disk`: survives a power cut. `process`: survives only the end of this process, which is enough for what dies with the machine. */
-export async function writeJournal(
-  stateDir: string,
-  journal: Journal,
-  { outlives }: { readonly outlives: 'disk' | 'process' },
-): Promise<void> {
+/** Survives the end of this process at any moment; not waited for on disk. A power cut may leave empty stand-ins behind, which
+ * costs less than a wait for the disk at every start would. At once and not through the pool of threads: it is a few hundred bytes. */
+export function writeJournal(stateDir: string, journal: Journal): void {
   const path = pathOf(stateDir, journal.sandboxId)
   const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`
-  await withHandle(await open(temporary, 'wx', 0o600), async (file) => {
-    await file.writeFile(JSON.stringify(journal))
-    if (outlives === 'disk') await file.sync()
-  })
-  await rename(temporary, path)
-  if (outlives === 'process') return
-  await withHandle(await open(directoryOf(stateDir), 'r'), (directory) => directory.sync())
-}
-
-async function withHandle(handle: FileHandle, use: (handle: FileHandle) => Promise<void>): Promise<void> {
-  try {
-    await use(handle)
-  } finally {
-    await handle.close()
-  }
+  writeFileSync(temporary, JSON.stringify(journal), { flag: 'wx', mode: 0o600 })
+  renameSync(temporary, path)
 }
 
 export function findJournal(stateDir: string, sandboxId: SandboxId): Journal | undefined {
@@ -125,9 +108,10 @@ export function removeTornJournals(stateDir: string): void {
 }
 
 /** Writes what is left of a journal, or removes it when nothing is. */
-export async function settleJournal(stateDir: string, journal: Journal): Promise<void> {
+export function settleJournal(stateDir: string, journal: Journal): void {
   if (journal.entries.length > 0 || journal.limitGroup !== undefined) {
-    return writeJournal(stateDir, journal, { outlives: 'process' })
+    writeJournal(stateDir, journal)
+    return
   }
   try {
     unlinkSync(pathOf(stateDir, journal.sandboxId))

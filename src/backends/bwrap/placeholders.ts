@@ -88,7 +88,7 @@ async function undoLaying(stateDir: string, before: Journal, journals: readonly 
   if (now === undefined) return
   const others = journals.filter((each) => each.sandboxId !== before.sandboxId && isAlive(each.owner))
   const { remaining } = sweepEntries(now, [...others, before])
-  await settleJournal(stateDir, { ...now, entries: [...before.entries, ...remaining] })
+  settleJournal(stateDir, { ...now, entries: [...before.entries, ...remaining] })
 }
 
 function findAll(root: ProtectedRoot, isPlaceholder: (found: BigIntStats) => boolean, findings: Finding[]): void {
@@ -130,7 +130,7 @@ async function liftUnlocked(sandboxId: SandboxId, stateDir: string): Promise<Lif
   if (journal === undefined) return { removed: 0, kept: [] }
   const others = journals.filter((each) => each !== journal && isAlive(each.owner))
   const { removed, kept, remaining } = sweepEntries(journal, others)
-  await settleJournal(stateDir, { ...journal, entries: remaining })
+  settleJournal(stateDir, { ...journal, entries: remaining })
   return { removed, kept }
 }
 
@@ -143,7 +143,7 @@ export async function sweepPlaceholders(stateDir: string): Promise<SweepReport> 
     const report = { swept: [] as SandboxId[], removed: 0, kept: [] as Kept[], unreadable }
     for (const journal of journals.filter((each) => isDead.get(each))) {
       const outcome = sweepEntries(journal, live)
-      await settleJournal(stateDir, { ...journal, entries: outcome.remaining })
+      settleJournal(stateDir, { ...journal, entries: outcome.remaining })
       report.swept.push(journal.sandboxId)
       report.removed += outcome.removed
       report.kept.push(...outcome.kept)

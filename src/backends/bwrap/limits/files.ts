@@ -1,11 +1,13 @@
-// Small reads and writes of control files. Every one is a system call into the kernel's control group code.
-import { mkdir, readFile, rmdir, writeFile } from 'node:fs/promises'
+// Small reads and writes of control files. Every one is a system call into the kernel's control group code, done at once: it
+// takes microseconds, and a trip through the pool of threads takes longer than the call.
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { rmdir } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { GloveboxError } from '../../../errors/error.ts'
 
-export async function writeControl(path: string, value: string): Promise<void> {
+export function writeControl(path: string, value: string): void {
   try {
-    await writeFile(path, value)
+    writeFileSync(path, value)
   } catch (error) {
     throw new GloveboxError('BOUNDARY_FAILED', 'Cannot set a limit: the kernel refused it', {
       operatorDetail: `writing ${JSON.stringify(value)} to ${path}: ${describe(error)}`,
@@ -15,17 +17,17 @@ export async function writeControl(path: string, value: string): Promise<void> {
 }
 
 /** Undefined when the file or its group is not there. */
-export async function findControl(path: string): Promise<string | undefined> {
+export function findControl(path: string): string | undefined {
   try {
-    return await readFile(path, 'utf8')
+    return readFileSync(path, 'utf8')
   } catch (error) {
     if (hasCode(error, 'ENOENT', 'ENODEV')) return undefined
     throw error
   }
 }
 
-export async function findNumber(path: string): Promise<number | undefined> {
-  const text = await findControl(path)
+export function findNumber(path: string): number | undefined {
+  const text = findControl(path)
   return text === undefined ? undefined : Number(text.trim())
 }
 
@@ -35,9 +37,9 @@ export function valueOf(text: string | undefined, key: string): number | undefin
   return line === undefined ? undefined : Number(line.slice(key.length + 1))
 }
 
-export async function makeGroup(directory: string): Promise<void> {
+export function makeGroup(directory: string): void {
   try {
-    await mkdir(directory)
+    mkdirSync(directory)
   } catch (error) {
     throw new GloveboxError('BOUNDARY_FAILED', 'Cannot make a control group: the kernel refused it', {
       hint: 'run `glovebox doctor` to see which limits this host can hold',

@@ -1,5 +1,6 @@
 // A group of processes under limits: one directory in v2, one per controller in v1. What both kinds share is here.
-import { open, type FileHandle } from 'node:fs/promises'
+import { closeSync, openSync, write } from 'node:fs'
+import { promisify } from 'node:util'
 import { GloveboxError } from '../../../errors/error.ts'
 import { describe, makeGroup, removeGroup } from './files.ts'
 import { endProcesses, processesIn } from './processes.ts'
@@ -44,27 +45,28 @@ export interface GroupParts {
   usage(): Promise<Usage>
 }
 
+/** Not at once: a move may wait for the whole machine. */
+const writeAsync = promisify<number, string, number>(write)
 const destroyDeadlineMs = 2000
 
 export async function makeLimitGroup(parts: GroupParts): Promise<LimitGroup> {
   const made: string[] = []
-  const doors: FileHandle[] = []
-  const entries: FileHandle[] = []
+  const doors: number[] = []
+  const entries: number[] = []
   const undo = async (): Promise<void> => {
-    await Promise.all(doors.splice(0).map((door) => door.close()))
-    await Promise.all(entries.splice(0).map((entry) => entry.close()))
+    for (const descriptor of [...doors.splice(0), ...entries.splice(0)]) closeSync(descriptor)
     await Promise.all(made.map((directory) => removeGroup(directory, { deadlineMs: destroyDeadlineMs })))
   }
   try {
     for (const directory of parts.directories) {
-      await makeGroup(directory)
+      makeGroup(directory)
       made.push(directory)
     }
     await parts.setLimits()
     // Kept open: adding a process is on the path of every exec and is then a single write.
-    for (const directory of parts.directories) doors.push(await open(`${directory}/cgroup.procs`, 'w'))
+    for (const directory of parts.directories) doors.push(openSync(`${directory}/cgroup.procs`, 'w'))
     if (parts.entryFile !== undefined)
-      for (const directory of parts.directories) entries.push(await open(`${directory}/${parts.entryFile}`, 'w'))
+      for (const directory of parts.directories) entries.push(openSync(`${directory}/${parts.entryFile}`, 'w'))
   } catch (error) {
     await undo()
     throw error
@@ -75,7 +77,7 @@ export async function makeLimitGroup(parts: GroupParts): Promise<LimitGroup> {
     by,
     enforces,
     directories,
-    entries: entries.map((entry) => entry.fd),
+    entries: [...entries],
     oomKills: () => parts.oomKills(),
     usage: () => parts.usage(),
     add: (pid) => addTo(doors, pid),
@@ -86,7 +88,7 @@ export async function makeLimitGroup(parts: GroupParts): Promise<LimitGroup> {
 }
 
 /** A move waits for an RCU grace period (some 8 ms when groups were quiet), so the hierarchies are written at once. */
-async function addTo(doors: readonly FileHandle[], pid: number): Promise<void> {
+async function addTo(doors: readonly number[], pid: number): Promise<void> {
   // SECURITY: a pid of 0 would move this very process. test/faults/limits: "a group refuses what is not a pid"
   if (!Number.isInteger(pid) || pid < 2) {
     throw new GloveboxError('INTERNAL', `Cannot put a process under limits: ${pid} is not the pid of a child`)
@@ -96,7 +98,7 @@ async function addTo(doors: readonly FileHandle[], pid: number): Promise<void> {
   if (doors.length === 0) {
     throw new GloveboxError('BOUNDARY_FAILED', 'Cannot put a process under limits: its group has been destroyed')
   }
-  const moves = await Promise.allSettled(doors.map((door) => door.write(String(pid), null)))
+  const moves = await Promise.allSettled(doors.map((door) => writeAsync(door, String(pid))))
   const failed = moves.find((move) => move.status === 'rejected')
   if (failed === undefined) return
   throw new GloveboxError('BOUNDARY_FAILED', 'Cannot put a process under limits: the kernel refused to move it', {

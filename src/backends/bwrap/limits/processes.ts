@@ -7,7 +7,7 @@ import { findControl, hasCode } from './files.ts'
 const killDeadlineMs = 2000
 
 export async function processesIn(directories: readonly string[]): Promise<readonly number[]> {
-  const texts = await Promise.all(directories.map((directory) => findControl(`${directory}/cgroup.procs`)))
+  const texts = directories.map((directory) => findControl(`${directory}/cgroup.procs`))
   const pids = texts.flatMap((text) => (text ?? '').split('\n').filter((line) => line !== ''))
   return [...new Set(pids.map(Number))]
 }

@@ -22,9 +22,7 @@ beforeEach(() => {
 afterEach(() => rmSync(area, { recursive: true }))
 
 const recordAs = (owner: ProcessIdentity, limitGroup: readonly string[]): Promise<void> =>
-  underLock(stateDir, () =>
-    writeJournal(stateDir, { sandboxId, owner, entries: [], limitGroup }, { outlives: 'process' }),
-  )
+  underLock(stateDir, async () => writeJournal(stateDir, { sandboxId, owner, entries: [], limitGroup }))
 const dead = (): ProcessIdentity => ({ ...ownIdentity(), startTime: '1' })
 
 describe.skipIf(process.platform !== 'linux')('control groups in the journal (needs /proc)', () => {

@@ -25,7 +25,7 @@ export async function recordLimitGroup(group: GroupRecord): Promise<void> {
   await underLock(stateDir, async () => {
     const journal = findJournal(stateDir, sandboxId) ?? { sandboxId, owner: ownIdentity(), entries: [] }
     // Control groups do not outlive the machine, so their record need not either.
-    await writeJournal(stateDir, { ...journal, limitGroup: directories }, { outlives: 'process' })
+    writeJournal(stateDir, { ...journal, limitGroup: directories })
   })
 }
 
@@ -35,7 +35,7 @@ export async function forgetLimitGroup({ sandboxId, stateDir }: Omit<GroupRecord
     const journal = findJournal(stateDir, sandboxId)
     if (journal?.limitGroup === undefined) return
     const { owner, entries } = journal
-    await settleJournal(stateDir, { sandboxId, owner, entries })
+    settleJournal(stateDir, { sandboxId, owner, entries })
   })
 }
 

@@ -56,7 +56,7 @@ const enterDeadlineMs = 5000
 export async function enterScope(
   plan: SystemdPlan,
   run: RunProgram,
-  readOwnCgroup: () => Promise<string | undefined> = () => findControl('/proc/self/cgroup'),
+  readOwnCgroup: () => Promise<string | undefined> = () => Promise.resolve(findControl('/proc/self/cgroup')),
 ): Promise<V2Plan> {
   const find = async (): Promise<string | undefined> => scopePath((await readOwnCgroup()) ?? '', plan.unit)
   let path = await find()

@@ -20,33 +20,33 @@ export function createV1Group(plan: V1Plan, name: string, limits: Limits): Promi
     // A thread that moves itself takes no lock; one that is moved waits for the whole machine.
     entryFile: 'tasks',
     async setLimits() {
-      if (memory !== undefined) await limitMemory(`${memory}/${name}`, limits.memoryBytes)
+      if (memory !== undefined) limitMemory(`${memory}/${name}`, limits.memoryBytes)
       if (cpu !== undefined) {
-        await writeControl(below(cpu, 'cpu.cfs_period_us'), String(periodUs))
-        await writeControl(below(cpu, 'cpu.cfs_quota_us'), String(quotaUs(limits.cpuCores)))
+        writeControl(below(cpu, 'cpu.cfs_period_us'), String(periodUs))
+        writeControl(below(cpu, 'cpu.cfs_quota_us'), String(quotaUs(limits.cpuCores)))
       }
-      if (pids !== undefined) await writeControl(below(pids, 'pids.max'), String(limits.pids))
+      if (pids !== undefined) writeControl(below(pids, 'pids.max'), String(limits.pids))
     },
     async oomKills() {
       if (memory === undefined) return 0
-      return valueOf(await findControl(below(memory, 'memory.oom_control')), 'oom_kill') ?? 0
+      return valueOf(findControl(below(memory, 'memory.oom_control')), 'oom_kill') ?? 0
     },
     async usage() {
-      const [memoryBytes, running, cpuNs] = await Promise.all([
+      const [memoryBytes, running, cpuNs] = [
         memory === undefined ? undefined : findNumber(below(memory, 'memory.usage_in_bytes')),
         pids === undefined ? undefined : findNumber(below(pids, 'pids.current')),
         cpu === undefined ? undefined : findNumber(below(cpu, 'cpuacct.usage')),
-      ])
+      ]
       return usageOf({ memoryBytes, pids: running, cpuMs: cpuNs === undefined ? undefined : cpuNs / 1e6 })
     },
   })
 }
 
 // SECURITY: memory and swap together, or a bomb would grow into swap. test/attacks/limits: "a memory bomb ends by oom"
-async function limitMemory(directory: string, bytes: number): Promise<void> {
-  await writeControl(`${directory}/memory.limit_in_bytes`, String(bytes))
+function limitMemory(directory: string, bytes: number): void {
+  writeControl(`${directory}/memory.limit_in_bytes`, String(bytes))
   const withSwap = `${directory}/memory.memsw.limit_in_bytes`
   // Absent where the kernel does not account swap; then swappiness 0 keeps the group out of it.
-  if ((await findControl(withSwap)) === undefined) return writeControl(`${directory}/memory.swappiness`, '0')
-  await writeControl(withSwap, String(bytes))
+  if (findControl(withSwap) === undefined) return writeControl(`${directory}/memory.swappiness`, '0')
+  writeControl(withSwap, String(bytes))
 }

@@ -11,9 +11,9 @@ import { periodUs, quotaUs } from './quota.ts'
 export async function prepareV2(plan: V2Plan): Promise<void> {
   if (plan.vacate) await vacate(plan.parent)
   const control = `${plan.parent}/cgroup.subtree_control`
-  const enabled = ((await findControl(control)) ?? '').trim().split(/\s+/)
+  const enabled = (findControl(control) ?? '').trim().split(/\s+/)
   const wanted = plan.enforces.filter((what) => !enabled.includes(what))
-  if (wanted.length > 0) await writeControl(control, wanted.map((what) => `+${what}`).join(' '))
+  if (wanted.length > 0) writeControl(control, wanted.map((what) => `+${what}`).join(' '))
 }
 
 async function vacate(parent: string): Promise<void> {
@@ -43,7 +43,7 @@ async function move(pid: number, leaf: string): Promise<void> {
     })
   }
   try {
-    await writeControl(`${leaf}/cgroup.procs`, String(pid))
+    writeControl(`${leaf}/cgroup.procs`, String(pid))
   } catch (error) {
     const ended = error instanceof GloveboxError && hasCode(error.cause, 'ESRCH')
     if (!ended) throw error
@@ -59,19 +59,19 @@ export function createV2Group(plan: V2Plan, name: string, limits: Limits): Promi
     enforces: plan.enforces,
     directories: [directory],
     async setLimits() {
-      if (enforces.has('memory')) await limitMemory(directory, limits.memoryBytes)
-      if (enforces.has('cpu')) await writeControl(`${directory}/cpu.max`, `${quotaUs(limits.cpuCores)} ${periodUs}`)
-      if (enforces.has('pids')) await writeControl(`${directory}/pids.max`, String(limits.pids))
+      if (enforces.has('memory')) limitMemory(directory, limits.memoryBytes)
+      if (enforces.has('cpu')) writeControl(`${directory}/cpu.max`, `${quotaUs(limits.cpuCores)} ${periodUs}`)
+      if (enforces.has('pids')) writeControl(`${directory}/pids.max`, String(limits.pids))
     },
     async oomKills() {
-      return valueOf(await findControl(`${directory}/memory.events`), 'oom_kill') ?? 0
+      return valueOf(findControl(`${directory}/memory.events`), 'oom_kill') ?? 0
     },
     async usage() {
-      const [memoryBytes, pids, stat] = await Promise.all([
+      const [memoryBytes, pids, stat] = [
         findNumber(`${directory}/memory.current`),
         findNumber(`${directory}/pids.current`),
         findControl(`${directory}/cpu.stat`),
-      ])
+      ]
       const cpuUs = valueOf(stat, 'usage_usec')
       return usageOf({ memoryBytes, pids, cpuMs: cpuUs === undefined ? undefined : cpuUs / 1000 })
     },
@@ -80,10 +80,10 @@ export function createV2Group(plan: V2Plan, name: string, limits: Limits): Promi
 
 // SECURITY: no swap, or a bomb would grow into it; and the whole group dies, so that no half of a program lives on.
 // test/attacks/limits: "a memory bomb ends by oom"
-async function limitMemory(directory: string, bytes: number): Promise<void> {
-  await writeControl(`${directory}/memory.max`, String(bytes))
-  await writeControl(`${directory}/memory.oom.group`, '1')
+function limitMemory(directory: string, bytes: number): void {
+  writeControl(`${directory}/memory.max`, String(bytes))
+  writeControl(`${directory}/memory.oom.group`, '1')
   // Absent where the kernel has no swap at all.
   const swap = `${directory}/memory.swap.max`
-  if ((await findControl(swap)) !== undefined) await writeControl(swap, '0')
+  if (findControl(swap) !== undefined) writeControl(swap, '0')
 }

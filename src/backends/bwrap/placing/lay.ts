@@ -59,21 +59,14 @@ export async function lay({ stateDir, journal, afterStep }: LayContext, findings
   const makings = planMakings(findings)
   const held = [...elsewhere(journal.entries, findings), ...sharedEntries(findings)]
   if (makings.length === 0 && isListed(held, journal.entries)) return
-  const record = (entries: readonly JournalEntry[], outlives: 'disk' | 'process'): Promise<void> =>
-    writeJournal(stateDir, { ...journal, entries: [...held, ...entries] }, { outlives })
-  await record(
-    makings.map((making) => entryOf(making)),
-    'disk',
-  )
+  const record = (entries: readonly JournalEntry[]): void =>
+    writeJournal(stateDir, { ...journal, entries: [...held, ...entries] })
+  record(makings.map((making) => entryOf(making)))
   await afterStep?.('journal written')
   if (makings.length === 0) return
   const made = makings.map((making) => ({ making, made: makeTemporary(making.target, ownerFor(making)) }))
   await afterStep?.('temporaries made')
-  // Not waited for on disk: a power cut within the few seconds until it gets there leaves empty files, and costs every start less.
-  await record(
-    made.map((each) => entryOf(each.making, each.made)),
-    'process',
-  )
+  record(made.map((each) => entryOf(each.making, each.made)))
   await afterStep?.('inodes recorded')
   for (const [index, each] of made.entries()) {
     giveName(each.making.target, each.made)
