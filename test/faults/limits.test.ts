@@ -147,7 +147,7 @@ print(time.process_time() - c)
     const sandboxId = group.name.replace('glovebox-', '') as SandboxId
     const owner = { ...ownIdentity(), startTime: '1' }
     const journal = { sandboxId, owner, entries: [], limitGroup: group.directories }
-    await underLock(stateDir, () => writeJournal(stateDir, journal, { outlives: 'process' }))
+    await underLock(stateDir, async () => writeJournal(stateDir, journal))
     const child = await python('time.sleep(20)')
     await group.add(child.pid)
     const ended = child.go()
