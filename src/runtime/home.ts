@@ -1,4 +1,5 @@
 // The agent's HOME, TMPDIR and cache. They belong to the project, outlive commands and sandboxes, and are not the operator's.
+import { lstatSync } from 'node:fs'
 import { join } from 'node:path'
 import type { AgentHome } from '../contract/backend.ts'
 import type { GuestPath, HostPath, Mount } from '../contract/mount.ts'
@@ -13,18 +14,29 @@ export async function prepareHome(mounts: readonly Mount[], fallback: HostPath, 
   const project = mounts.find((mount) => mount.guestPath === workspace && mount.mode === 'rw')
   const root: Mount = project ?? { guestPath: workspace, hostPath: fallback, mode: 'rw' }
   const inside = project === undefined ? ['home'] : ['.glovebox', 'sandbox']
+  const home: AgentHome = { guestPath: guestHome, hostPath: join(root.hostPath, ...inside) as HostPath }
+  if (isPrepared(root.hostPath, inside)) return home
   // SECURITY: by descriptor, because a cloned project may bring `.glovebox` along as a link to somewhere else.
   // test/attacks/files: "a project that brings .glovebox as a link is refused"
   const files = openHostFiles({ mounts: [root], protect: [], denyRead: [], lockDir })
   try {
-    const home = guestJoin(workspace, ...inside)
-    await files.mkdir(guestJoin(home, 'tmp'), { parents: true })
-    await files.mkdir(guestJoin(home, '.cache'), { parents: true })
+    const place = guestJoin(workspace, ...inside)
+    await files.mkdir(guestJoin(place, 'tmp'), { parents: true })
+    await files.mkdir(guestJoin(place, '.cache'), { parents: true })
     if (project !== undefined) await keepOutOfGit(files)
   } finally {
     files.close()
   }
-  return { guestPath: guestHome, hostPath: join(root.hostPath, ...inside) as HostPath }
+  return home
+}
+
+/** As it was left by an earlier sandbox: every part a directory and no link. Nothing is made or written then. */
+function isPrepared(root: HostPath, inside: readonly string[]): boolean {
+  const parts = inside.map((_, index) => join(root, ...inside.slice(0, index + 1)))
+  const home = parts.at(-1) ?? root
+  return [...parts, join(home, 'tmp'), join(home, '.cache')].every(
+    (path) => lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true,
+  )
 }
 
 async function keepOutOfGit(files: ReturnType<typeof openHostFiles>): Promise<void> {
