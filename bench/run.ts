@@ -1,5 +1,6 @@
 // script/bench: every number of SPECIFICATION.md, measured in one run. Ends with 1 if a promise does not hold.
 import { cpus, loadavg } from 'node:os'
+import { auditBenches } from './audit.ts'
 import { cliBench } from './cli.ts'
 import { execBenches, workspaceBench } from './exec.ts'
 import { flatBench } from './flat.ts'
@@ -12,6 +13,7 @@ const benches = {
   cli: cliBench,
   search: searchBenches,
   flat: flatBench,
+  audit: auditBenches,
 } as const
 
 const args = process.argv.slice(2)

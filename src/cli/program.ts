@@ -1,5 +1,6 @@
 // The commands and their help. What a command does is loaded when it is called, so that each pays for itself only.
 import { Command } from 'commander'
+import { addAudit } from './audit-program.ts'
 import { addSandboxFlags, type SandboxFlags } from './flags.ts'
 import type { Face } from './output.ts'
 import { packageVersion } from './version.ts'
@@ -59,6 +60,7 @@ export function buildProgram(options: ProgramOptions): Command {
   addExec(program, options)
   addExplain(program, options)
   addDoctor(program, options)
+  addAudit(program, options)
   return program
 }
 

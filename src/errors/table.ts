@@ -53,6 +53,10 @@ export const errorTable = {
   BACKEND_UNAVAILABLE: kind(503, 125, 'The backend cannot be used on this host.'),
   BOUNDARY_FAILED: kind(500, 125, 'The boundary could not be set up, so the command was not run.'),
   SANDBOX_GONE: kind(410, 125, 'The sandbox has been killed.'),
+  ILLEGAL_TRANSITION: kind(409, 1, 'The run cannot go from the state it is in to the one asked for.'),
+  RUN_ENDED: kind(409, 1, 'The run has ended, and nothing can be added to it.'),
+  RECORD_DAMAGED: kind(422, 1, 'The record of the run is damaged, and is never mended by guessing.'),
+  AUDIT_UNAVAILABLE: kind(503, 125, 'The audit log cannot take the record, so nothing was done.'),
   INTERNAL: kind(500, 125, 'Glovebox has a fault.'),
 } as const satisfies Record<string, ErrorKind>
 

@@ -36,12 +36,21 @@ export const arrows: readonly Arrow[] = [
   { from: 'runtime', to: 'contract', why: law },
   { from: 'runtime', to: 'errors', why: codes },
 
+  { from: 'runtime', to: 'audit', why: 'the root opens the log of its state home, and hands it on' },
+  { from: 'audit', to: 'paths', why: 'one lock between processes, and one way to tell a dead holder, serve all rooms' },
+  { from: 'audit', to: 'contract', why: law },
+  { from: 'audit', to: 'errors', why: codes },
+
   { from: 'actions', to: 'paths', why: 'a guest path is read and joined in one place only' },
   { from: 'actions', to: 'contract', why: law },
   { from: 'actions', to: 'errors', why: codes },
 
   { from: 'tools', to: 'contract', why: 'a tool knows a sandbox only by execute(name, input)' },
   { from: 'tools', to: 'errors', why: codes },
+
+  { from: 'runs', to: 'paths', why: 'artifacts are reached by descriptor, and a run is locked as any path is' },
+  { from: 'runs', to: 'contract', why: law },
+  { from: 'runs', to: 'errors', why: codes },
 
   { from: 'backends', to: 'contract', why: law },
   { from: 'backends', to: 'errors', why: codes },

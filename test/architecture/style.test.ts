@@ -22,6 +22,8 @@ const mainFiles: Readonly<Record<string, string>> = {
   'backends/local': 'src/backends/local/backend.ts',
   actions: 'src/actions/registry.ts',
   tools: 'src/tools/tools.ts',
+  runs: 'src/runs/run.ts',
+  audit: 'src/audit/log.ts',
   runtime: 'src/runtime/create.ts',
   cli: 'src/cli/main.ts',
   testing: 'src/testing/index.ts',

@@ -1,0 +1,64 @@
+// What a writer knows of the log, and how it catches up with the disk. Only the lock's holder may come here: for anybody
+// else the end of the log may be in the middle of being written.
+import { mkdirSync } from 'node:fs'
+import { headsPath, readFrom, segmentPath, sizeOf, type AuditPlace } from './files.ts'
+import { readLastHead, type LastHead } from './heads.ts'
+import { openKey, type SigningKey } from './keys.ts'
+import { openIntents, type OpenIntents } from './open-intents.ts'
+import { unavailable } from './refusal.ts'
+import { setAside } from './repair.ts'
+import { damaged, readTail, start, type Position } from './tail.ts'
+
+export interface State {
+  readonly key: SigningKey
+  readonly intents: OpenIntents
+  position: Position
+  last: LastHead
+}
+
+export function load(place: AuditPlace): State {
+  mkdirSync(place.directory, { recursive: true, mode: 0o700 })
+  const key = openKey(place, { logExists: sizeOf(segmentPath(place, 1)) !== undefined })
+  const last = mendHeads(place, readLastHead(place, key))
+  const { head } = last
+  const position =
+    head === undefined ? start : { seq: head.seq, hash: head.hash, segment: head.segment, bytes: head.bytes }
+  const state: State = { key, intents: openIntents(place, head?.open ?? []), position, last }
+  follow(place, state)
+  // The first record is signed before a second one is written, so a log without heads has lost them.
+  if (head === undefined && state.position.seq > 1) throw unavailable('its signed heads are missing', headsPath(place))
+  return state
+}
+
+/** Reads on from where we stand. Other processes only ever add. */
+export function follow(place: AuditPlace, state: State): void {
+  if (state.position.segment > 0) checkAnchor(place, state.position)
+  followHeads(place, state)
+  const tail = readTail(place, state.position)
+  // A head is signed only after its record is on disk: if it is not there, it was taken away.
+  if ((state.last.head?.seq ?? 0) > tail.position.seq) throw damaged(place, tail.position)
+  for (const seen of tail.records) state.intents.see(seen)
+  state.position = tail.position
+  const { segment, bytes } = tail.position
+  if (tail.torn !== undefined) setAside(place, segmentPath(place, segment), bytes, tail.torn)
+}
+
+function followHeads(place: AuditPlace, state: State): void {
+  const size = sizeOf(headsPath(place)) ?? 0
+  if (size < state.last.bytes) throw unavailable('its heads are fewer than they were', headsPath(place))
+  if (size > state.last.bytes) state.last = mendHeads(place, readLastHead(place, state.key))
+}
+
+function mendHeads(place: AuditPlace, last: LastHead): LastHead {
+  if (last.torn === 0) return last
+  setAside(place, headsPath(place), last.bytes, readFrom(headsPath(place), last.bytes, last.torn))
+  return { ...last, torn: 0 }
+}
+
+/** The record on which everything rests must still end where it ended. */
+function checkAnchor(place: AuditPlace, position: Position): void {
+  const end = Buffer.from(`,"hash":"${position.hash}"}\n`)
+  const path = segmentPath(place, position.segment)
+  if (sizeOf(path) === undefined || !readFrom(path, position.bytes - end.length, end.length).equals(end))
+    throw damaged(place, position)
+}

@@ -1,0 +1,202 @@
+import { createHash } from 'node:crypto'
+import { appendFileSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { GloveboxError } from '../errors/error.ts'
+import { readRecords } from './read.ts'
+import type { AuditRecord } from './record.ts'
+import { entry, linesIn, segmentNames, temporaryLog, type TemporaryLog } from './temporary-log.test-support.ts'
+import { verifyAudit } from './verify.ts'
+
+let log: TemporaryLog
+beforeEach(() => {
+  log = temporaryLog()
+})
+afterEach(() => log.remove())
+
+const records = async (): Promise<readonly AuditRecord[]> => {
+  const all: AuditRecord[] = []
+  for await (const record of readRecords(log.directory)) all.push(record)
+  return all
+}
+const lastSegment = (): string => join(log.directory, segmentNames(log.files()).at(-1)!)
+const unavailable = expect.objectContaining({ code: 'AUDIT_UNAVAILABLE' }) as Error
+
+describe('the audit log', () => {
+  it('keeps everything that is appended at once, in order, under few syncs', async () => {
+    await using audit = await log.open()
+    const written = await Promise.all(Array.from({ length: 300 }, (_, number) => audit.append(entry(number))))
+    expect(written.map(({ seq }) => seq)).toEqual(Array.from({ length: 300 }, (_, number) => number + 2))
+    expect(written.map(({ subject }) => subject)).toEqual(written.map((_, number) => `exec_${number}`))
+    // Each batch tells what was on disk when it was written.
+    expect(new Set(written.map(({ durable }) => durable)).size).toBeLessThan(6)
+  })
+
+  it('goes on in a new segment before one grows beyond its size', async () => {
+    const audit = await log.open({ maxSegmentBytes: 5000 })
+    await Promise.all(Array.from({ length: 100 }, (_, number) => audit.append(entry(number))))
+    await audit.close()
+    const sizes = segmentNames(log.files()).map((name) => statSync(join(log.directory, name)).size)
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(5000)
+    const report = verifyAudit(log.directory)
+    expect(report).toMatchObject({ verdict: 'ok', checked: { segments: sizes.length } })
+    expect(sizes.length).toBeGreaterThan(5)
+  })
+
+  it('writes the intent before the effect and the outcome after it', async () => {
+    const audit = await log.open()
+    const during = await audit.perform(entry(1), async () => (await records()).at(-1))
+    expect(during).toMatchObject({ outcome: 'intent', subject: 'exec_1' })
+    const fault = new GloveboxError('NO_SPACE', 'Cannot write: no space')
+    await expect(audit.perform(entry(2), () => Promise.reject(fault))).rejects.toBe(fault)
+    await audit.close()
+    const all = await records()
+    expect(all.slice(1).map(({ outcome, intent, data }) => [outcome, intent, data['code']])).toEqual([
+      ['intent', null, undefined],
+      ['done', 2, undefined],
+      ['intent', null, undefined],
+      ['failed', 4, 'NO_SPACE'],
+    ])
+  })
+
+  it('ends an intent once, and what is still open at its close as unknown', async () => {
+    const audit = await log.open()
+    const first = await audit.begin(entry(1))
+    await first.done()
+    await expect(first.failed()).rejects.toThrow(unavailable)
+    await audit.begin(entry(2))
+    await audit.close()
+    await expect(audit.append(entry(3))).rejects.toThrow(unavailable)
+    expect((await records()).at(-1)).toMatchObject({ outcome: 'unknown', intent: 4 })
+    expect(verifyAudit(log.directory)).toMatchObject({ verdict: 'ok', openIntents: 0, unknownOutcomes: 1 })
+  })
+
+  it('signs after so many records, after so long, and at its close', async () => {
+    const heads = () => linesIn(readFileSync(join(log.directory, 'heads.jsonl'))).length
+    const audit = await log.open({ headEvery: { records: 5, ms: 50 } })
+    expect(heads()).toBe(1)
+    for (let number = 0; number < 5; number += 1) await audit.append(entry(number))
+    await expect.poll(heads).toBe(2)
+    await audit.append(entry(6))
+    await expect.poll(heads, { timeout: 2000 }).toBe(3)
+    await audit.append(entry(7))
+    await audit.close()
+    expect(heads()).toBe(4)
+    expect(verifyAudit(log.directory).verdict).toBe('ok')
+  })
+
+  it('is shared by several writers, who take turns', async () => {
+    const writers = await Promise.all([log.open(), log.open(), log.open({ maxSegmentBytes: 9000 })])
+    await Promise.all(
+      writers.flatMap((audit) => Array.from({ length: 40 }, (_, number) => audit.append(entry(number)))),
+    )
+    await Promise.all(writers.map((audit) => audit.close()))
+    expect(verifyAudit(log.directory)).toMatchObject({ verdict: 'ok' })
+    expect((await records()).filter(({ action }) => action === 'exec.start')).toHaveLength(120)
+  })
+
+  it('refuses with BUSY what waits too long for another writer', async () => {
+    const audit = await log.open({ waitMs: 60 })
+    const lock = join(log.directory, 'lock')
+    const card = readdirSync(lock).find((name) => name.startsWith('holder-'))!
+    // The lock of a living holder: this very process.
+    writeFileSync(join(lock, 'writer.lock'), readFileSync(join(lock, card)))
+    await expect(audit.append(entry(1))).rejects.toMatchObject({ code: 'BUSY' })
+    await expect(log.open({ waitMs: 60 })).rejects.toMatchObject({ code: 'BUSY' })
+    rmSync(join(lock, 'writer.lock'))
+    await audit.append(entry(2))
+    await audit.close()
+    expect((await records()).map(({ subject }) => subject)).toEqual(['segment 1', 'exec_2'])
+  })
+})
+
+describe('a torn end', () => {
+  const tear = async (spoil: (path: string, whole: Buffer) => number): Promise<void> => {
+    const audit = await log.open({ headEvery: { records: 1000, ms: 60_000 } })
+    for (let number = 0; number < 3; number += 1) await audit.append(entry(number))
+    const path = lastSegment()
+    const whole = readFileSync(path)
+    const kept = spoil(path, whole)
+    const again = await log.open()
+    await again.append(entry(9))
+    await again.close()
+    const all = await records()
+    expect(all.slice(0, kept).map(({ seq }) => seq)).toEqual(Array.from({ length: kept }, (_, index) => index + 1))
+    expect(all.at(-1)).toMatchObject({ subject: 'exec_9' })
+    expect(verifyAudit(log.directory).verdict).toBe('ok')
+    const repairs = all.filter(({ action }) => action === 'audit.repair')
+    for (const { data } of repairs) {
+      const torn = readFileSync(join(log.directory, 'torn', data['kept'] as string))
+      expect(torn.length).toBe(data['bytes'])
+      expect(createHash('sha256').update(torn).digest('hex')).toBe(data['sha256'])
+    }
+    expect(repairs).toHaveLength(1)
+  }
+
+  it('is kept aside, recorded and gone on from, wherever the last record was cut, filled with zeros or with garbage', async () => {
+    const sample = temporaryLog()
+    const audit = await sample.open()
+    await audit.append(entry(2))
+    await audit.close()
+    const length = linesIn(sample.files().get('segment-000001.jsonl')!).at(-1)!.length
+    sample.remove()
+    for (const fill of [0, 0x20, undefined]) {
+      for (let cut = 1; cut < length; cut += 13) {
+        log.remove()
+        log = temporaryLog()
+        await tear((path, whole) => {
+          truncateSync(path, whole.length - cut)
+          if (fill !== undefined) appendFileSync(path, Buffer.alloc(cut, fill))
+          return 3
+        })
+      }
+    }
+  }, 60_000)
+})
+
+describe('damage', () => {
+  const written = async (): Promise<void> => {
+    const audit = await log.open()
+    for (let number = 0; number < 3; number += 1) await audit.append(entry(number))
+    await audit.close()
+  }
+
+  it('of what is signed is refused and never mended', async () => {
+    await written()
+    const path = lastSegment()
+    const whole = readFileSync(path)
+    for (const spoilt of [whole.subarray(0, -1), whole.subarray(0, -80), whole.subarray(0, 10), Buffer.alloc(0)]) {
+      writeFileSync(path, spoilt)
+      await expect(log.open()).rejects.toThrow(unavailable)
+      expect(readFileSync(path).equals(spoilt)).toBe(true)
+    }
+  })
+
+  it('of an answered record is refused, not taken for a torn end, when later records stand behind it', async () => {
+    const audit = await log.open({ headEvery: { records: 1000, ms: 60_000 } })
+    for (let number = 0; number < 3; number += 1) await audit.append(entry(number))
+    const path = lastSegment()
+    const lines = linesIn(readFileSync(path))
+    writeFileSync(path, Buffer.concat(lines.with(2, Buffer.alloc(lines[2]!.length, 0))))
+    await expect(log.open()).rejects.toThrow(unavailable)
+  })
+
+  it('of the heads or the key is refused', async () => {
+    await written()
+    const heads = join(log.directory, 'heads.jsonl')
+    const whole = readFileSync(heads)
+    writeFileSync(heads, '')
+    await expect(log.open()).rejects.toThrow(unavailable)
+    writeFileSync(heads, whole)
+    rmSync(join(log.keyDirectory, 'audit.pem'))
+    await expect(log.open()).rejects.toThrow(unavailable)
+  })
+
+  it('below an open log makes it refuse', async () => {
+    const audit = await log.open()
+    await audit.append(entry(1))
+    truncateSync(lastSegment(), 100)
+    await expect(audit.append(entry(2))).rejects.toThrow(unavailable)
+    await expect(audit.close()).rejects.toThrow(unavailable)
+  })
+})

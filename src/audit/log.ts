@@ -1,0 +1,135 @@
+// The audit log of a state home, open for writing. Promises (class D0): an append that was answered is on disk, in order,
+// chained to everything before it; one that was refused left nothing behind; nothing is begun that has no room for its end.
+// All that wait at one time share one sync. Any number of processes may have it open; they take turns.
+// It must not know what the actions mean, nor print, nor decide whether a refusal stops the caller: callers fail closed.
+import { isGloveboxError } from '../errors/error.ts'
+import { openChain } from './chain.ts'
+import { checkEntry, dataText, type AuditData, type AuditEntry } from './entry.ts'
+import type { AuditPlace } from './files.ts'
+import type { AuditHead } from './heads.ts'
+import { openLeases } from './lease.ts'
+import { thisProcess } from './process-name.ts'
+import { openQueue } from './queue.ts'
+import type { AuditRecord, Outcome } from './record.ts'
+import { unavailable } from './refusal.ts'
+
+export interface AuditLogOptions extends AuditPlace {
+  /** How long to wait for another process before BUSY. */
+  readonly waitMs?: number
+  readonly maxSegmentBytes?: number
+  /** A head is signed after so many records, or so long after the first that has none. */
+  readonly headEvery?: { readonly records: number; readonly ms: number }
+  readonly now?: () => Date
+}
+
+export interface Intent {
+  readonly seq: number
+  done(data?: AuditData): Promise<AuditRecord>
+  failed(data?: AuditData): Promise<AuditRecord>
+  unknown(data?: AuditData): Promise<AuditRecord>
+}
+
+export interface AuditLog extends AsyncDisposable {
+  /** The newest head that this process knows. */
+  readonly head: AuditHead | undefined
+  /** For what has no effect to wait for: a refusal, a sign-in. */
+  append(entry: AuditEntry, outcome?: 'done' | 'failed'): Promise<AuditRecord>
+  /** Before the effect. If it is refused, the effect must not take place. */
+  begin(entry: AuditEntry): Promise<Intent>
+  /** Intent, effect, outcome. An effect that throws is recorded as failed, and its error passed on. */
+  perform<T>(entry: AuditEntry, effect: (intent: Intent) => Promise<T>): Promise<T>
+  /** Ends what is still open here as unknown, signs, and lets go. */
+  close(): Promise<void>
+}
+
+const defaults = {
+  waitMs: 10_000,
+  maxSegmentBytes: 16 * 1024 * 1024,
+  headEvery: { records: 256, ms: 1000 },
+  now: () => new Date(),
+} as const
+
+export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> {
+  const settled = { ...defaults, ...options }
+  const chain = openChain(settled)
+  const queue = openQueue({
+    place: settled,
+    chain,
+    leases: openLeases(settled, settled.waitMs),
+    headEvery: settled.headEvery,
+  })
+  const own = new Map<number, Intent>()
+  const by = thisProcess()
+  let closing: Promise<void> | undefined
+
+  const requireOpen = (): void => {
+    if (closing !== undefined) throw unavailable('it has been closed')
+  }
+
+  const intentOf = (begun: AuditRecord): Intent => {
+    let ended: Outcome | undefined
+    const end = async (outcome: Outcome, data: AuditData = {}): Promise<AuditRecord> => {
+      const text = dataText(data)
+      if (ended !== undefined) throw unavailable(`intent ${begun.seq} has already ended as ${ended}`)
+      ended = outcome
+      try {
+        const { actor, action, subject, seq } = begun
+        const record = await queue.add({ actor, action, subject, outcome, intent: seq, by: null, dataText: text })
+        own.delete(seq)
+        return record
+      } catch (error) {
+        ended = undefined
+        throw error
+      }
+    }
+    return {
+      seq: begun.seq,
+      done: (data) => end('done', data),
+      failed: (data) => end('failed', data),
+      unknown: (data) => end('unknown', data),
+    }
+  }
+
+  const begin = async (entry: AuditEntry): Promise<Intent> => {
+    requireOpen()
+    const begun = await queue.add({ ...checkEntry(entry), outcome: 'intent', intent: null, by })
+    const intent = intentOf(begun)
+    own.set(intent.seq, intent)
+    return intent
+  }
+
+  const closeAll = async (): Promise<void> => {
+    try {
+      await Promise.all([...own.values()].map((intent) => intent.unknown({ reason: 'the log was closed first' })))
+    } finally {
+      await queue.close()
+    }
+  }
+
+  const log: AuditLog = {
+    get head() {
+      return chain.head
+    },
+    async append(entry, outcome = 'done') {
+      requireOpen()
+      return queue.add({ ...checkEntry(entry), outcome, intent: null, by: null })
+    },
+    begin,
+    async perform(entry, effect) {
+      const intent = await begin(entry)
+      let result
+      try {
+        result = await effect(intent)
+      } catch (error) {
+        await intent.failed(isGloveboxError(error) ? { code: error.code } : {})
+        throw error
+      }
+      await intent.done()
+      return result
+    },
+    close: () => (closing ??= closeAll()),
+    [Symbol.asyncDispose]: () => log.close(),
+  }
+  await queue.start()
+  return log
+}
