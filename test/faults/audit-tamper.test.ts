@@ -2,8 +2,8 @@
 import { cpSync } from 'node:fs'
 import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { checkEntry } from './entry.ts'
-import { beforeFirst, seal } from './record.ts'
+import { checkEntry } from '../../src/audit/entry.ts'
+import { beforeFirst, seal } from '../../src/audit/record.ts'
 import {
   entry,
   linesIn,
@@ -16,8 +16,8 @@ import {
   withoutLastHead,
   writtenLog,
   type Files,
-} from './temporary-log.test-support.ts'
-import { verifySource } from './verify.ts'
+} from '../../src/audit/temporary-log.test-support.ts'
+import { verifySource } from '../../src/audit/verify.ts'
 
 let small: Files
 let large: Files
