@@ -69,3 +69,14 @@ function isPlainlyAbsent(reach: Reach, rule: PathRule): boolean {
   const first = located?.segments[0]
   return located !== undefined && first !== undefined && statsInside(reach.root(located.mount).fd, first) === undefined
 }
+
+/** The same, made at the first question. */
+export function whenAsked(hold: () => Held): Held {
+  let made: Held | undefined
+  const held = (): Held => (made ??= hold())
+  return {
+    denies: (stats) => held().denies(stats),
+    protects: (stats) => held().protects(stats),
+    close: () => made?.close(),
+  }
+}

@@ -11,7 +11,7 @@ import type { MountRoot } from './contain.ts'
 import { openRoot, procIsMounted } from './descriptor.ts'
 import { refuseHere } from './elsewhere.ts'
 import { parseGuestPath } from './guest.ts'
-import { holdRules } from './held.ts'
+import { holdRules, whenAsked, type Held } from './held.ts'
 import { listDirectory } from './list.ts'
 import { openLocks } from './lock.ts'
 import { statPath } from './look.ts'
@@ -34,6 +34,8 @@ export interface HostFilesOptions {
   readonly denyRead: readonly string[]
   /** Where lock files are kept: one directory for all who share the mounts, out of the guest's reach. */
   readonly lockDir: HostPath
+  /** No guest can move what the rules name, because the backend pins it; so its identity may be noted at the first use. */
+  readonly namesArePinned?: boolean
   /** How long a write waits for others before BUSY. */
   readonly lockWaitMs?: number
 }
@@ -65,7 +67,8 @@ function openReach(options: HostFilesOptions): OpenReach {
     return found
   }
   try {
-    const held = holdRules({ table, rules, root })
+    const hold = (): Held => holdRules({ table, rules, root })
+    const held = options.namesArePinned === true ? whenAsked(hold) : hold()
     const locks = openLocks(options.lockDir, options.lockWaitMs === undefined ? {} : { waitMs: options.lockWaitMs })
     const close = (): void => {
       if (roots.size === 0) return

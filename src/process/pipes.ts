@@ -1,7 +1,7 @@
 // Real pipes for a child's standard streams. Node gives a child sockets, and a socket cannot be opened again by name, so
 // `echo >/dev/stdout` or `tee /dev/stderr` would fail in the child. Node has no call that makes a pipe; koffi has.
-import { createRequire } from 'node:module'
 import { Socket } from 'node:net'
+import { findKoffi } from './koffi.ts'
 import { getSystemErrorName } from 'node:util'
 
 /** Read end, write end; both close-on-exec. */
@@ -9,12 +9,8 @@ export type MakePipe = () => readonly [number, number]
 
 /** Undefined where koffi is not installed: children then get sockets, which is a matter of comfort only. */
 export function loadPipes(): MakePipe | undefined {
-  let koffi: typeof import('koffi')
-  try {
-    koffi = createRequire(import.meta.url)('koffi') as typeof import('koffi')
-  } catch {
-    return undefined
-  }
+  const koffi = findKoffi()
+  if (koffi === undefined) return undefined
   const pipe2 = koffi.load(null).func('int pipe2(_Out_ int *ends, int flags)')
   return () => {
     const ends: number[] = [0, 0]

@@ -27,6 +27,8 @@ export function createExecutor({ plan, resolved, boundary }: Execution): Executo
 
   const checkCwd = async (asked: string | undefined): Promise<GuestPath> => {
     const cwd = asked === undefined ? plan.spec.cwd : parseGuestPath(asked, plan.spec.cwd)
+    // A mount's own root is there as long as the sandbox is.
+    if (plan.spec.mounts.some((mount) => mount.guestPath === cwd)) return cwd
     if (table.locate(cwd) !== undefined) {
       const found = await boundary.files.stat(cwd)
       // A link is left to the guest's own view, which it cannot leave.

@@ -98,7 +98,11 @@ describe.each(starters)('environment, started by %s', (starter) => {
     expect(tried.stdout).not.toContain(secret)
     // The control shows the secret of a process of its own, since it may not look into anybody else's either.
     expect(
-      (await undefended('sleep 1 & tr "\\0" "\\n" < /proc/$!/environ', { env: { MINE: secret } })).stdout,
+      (
+        await undefended('sleep 1 & child=$!; sleep 0.2; tr "\\0" "\\n" < /proc/$child/environ', {
+          env: { MINE: secret },
+        })
+      ).stdout,
     ).toContain(secret)
   })
 

@@ -54,6 +54,7 @@ export async function createBoundary(parts: AssemblyParts): Promise<Assembled> {
       protect: spec.policy.protect,
       denyRead: spec.policy.denyRead,
       lockDir: join(stateDir, 'locks') as HostPath,
+      namesArePinned: true,
     })
     undo.push(() => files.close())
 

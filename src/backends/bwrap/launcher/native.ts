@@ -1,6 +1,6 @@
 // The few kernel calls that Node has no door to, through koffi. Only a launcher that was started by root needs
-// them, so koffi is optional and is loaded here and nowhere else.
-import { createRequire } from 'node:module'
+// them, so koffi is optional.
+import { findKoffi } from '../../../process/koffi.ts'
 
 export interface Native {
   /** A mount namespace for the calling thread alone; its mounts do not reach the host's. */
@@ -27,11 +27,11 @@ const attributeNoDevices = 0x4n
 // These numbers are the same on every architecture: they came after the tables were unified.
 const call = { openTree: 428, moveMount: 429, mountSetattr: 442 } as const
 
-type Koffi = typeof import('koffi')
 type Call = (...values: readonly unknown[]) => number | bigint
 
 export function loadNative(): Native {
-  const koffi = createRequire(import.meta.url)('koffi') as Koffi
+  const koffi = findKoffi()
+  if (koffi === undefined) throw new Error('koffi is not installed')
   const libc = koffi.load(null)
   const unshare: Call = libc.func('int unshare(int flags)')
   const mount: Call = libc.func(
