@@ -9,8 +9,9 @@ import { createDescriptorWatch } from './descriptors.ts'
 import { loadPipes } from './pipes.ts'
 import { joinStreams, wire, type Wiring } from './wiring.ts'
 
-/** `reportFromChild`: the child can write to it even when nobody is left to read, instead of ending by SIGPIPE. */
-export type ExtraDescriptor = number | 'fromChild' | 'reportFromChild' | 'toChild'
+/** An object: a pipe from which the child reads just these bytes, and which is no concern of ours any more.
+ * `reportFromChild`: the child can write to it even when nobody is left to read, instead of ending by SIGPIPE. */
+export type ExtraDescriptor = number | 'fromChild' | 'reportFromChild' | 'toChild' | { readonly holds: Uint8Array }
 
 export interface ChildRequest {
   readonly file: string

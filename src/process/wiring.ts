@@ -1,7 +1,7 @@
 // Which descriptor of a child is joined to which stream of ours. Kept apart from the starting itself, because a child may
 // be started by another thread, which then gets plain descriptor numbers.
 import type { ChildProcess } from 'node:child_process'
-import { closeSync, fchownSync, openSync } from 'node:fs'
+import { closeSync, fchownSync, openSync, writeSync } from 'node:fs'
 import type { Readable, Writable } from 'node:stream'
 import { readEnd, writeEnd, type MakePipe } from './pipes.ts'
 import type { ExtraDescriptor } from './spawn.ts'
@@ -28,6 +28,11 @@ export function wire(wanted: readonly ExtraDescriptor[], makePipe: MakePipe | un
     if (typeof entry === 'number') return entry
     if (makePipe === undefined) return 'pipe'
     const [reading, writing] = makePipe()
+    if (typeof entry === 'object') {
+      childEnds.push(reading)
+      fill(writing, entry.holds)
+      return reading
+    }
     const written = entry === 'reportFromChild' ? openBothWays(writing) : writing
     const [child, our] = entry === 'toChild' ? [reading, writeEnd(writing)] : [written, readEnd(reading)]
     childEnds.push(child)
@@ -43,7 +48,14 @@ export function wire(wanted: readonly ExtraDescriptor[], makePipe: MakePipe | un
       if (uid !== undefined && gid !== undefined) for (const descriptor of childEnds) fchownSync(descriptor, uid, gid)
     },
     ours: (child) =>
-      stdio.map((entry, index) => (entry === 'pipe' ? (child?.stdio[index] as Stream | undefined) : streams[index])),
+      stdio.map((entry, index) => {
+        if (entry !== 'pipe') return streams[index]
+        const made = child?.stdio[index] as Stream | undefined
+        const asked = wanted[index]
+        if (typeof asked !== 'object') return made
+        finish(made as Writable | undefined, asked.holds)
+        return undefined
+      }),
   }
 }
 
@@ -59,6 +71,25 @@ function allOrNothing<T>(
     for (const descriptor of opened.childEnds) closeSync(descriptor)
     throw error
   }
+}
+
+// What a pipe takes before anybody reads, on every Linux.
+const pipeCapacity = 65_536
+
+/** Before the child starts, so that it need not wait for us to get to it. */
+function fill(writing: number, bytes: Uint8Array): void {
+  if (bytes.length > pipeCapacity) return finish(writeEnd(writing), bytes)
+  try {
+    writeSync(writing, bytes)
+  } finally {
+    closeSync(writing)
+  }
+}
+
+/** A child that ends without reading it all has its reasons. */
+function finish(stream: Writable | undefined, bytes: Uint8Array): void {
+  stream?.on('error', () => {})
+  stream?.end(bytes)
 }
 
 /** A pipe that its writer has open for reading as well never lacks a reader. */

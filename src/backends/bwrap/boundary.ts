@@ -96,7 +96,8 @@ export function liveBoundary(parts: BoundaryParts): LiveBoundary {
         ],
         stdin: request.stdin,
         extraDescriptors: [
-          'toChild',
+          // Not on the command line, where anyone could read the environment.
+          { holds: Buffer.from(words.map((word) => `${word}\0`).join('')) },
           filter,
           // SECURITY: bwrap's child waits for a sign from bwrap that comes after this report; were bwrap to end by SIGPIPE,
           // because the host was killed, it would wait for ever.
@@ -109,7 +110,6 @@ export function liveBoundary(parts: BoundaryParts): LiveBoundary {
       })
       .finally(() => closeSync(filter))
     const process = followBwrap(child, {
-      options: Buffer.from(words.map((word) => `${word}\0`).join('')),
       admit: (pid) => admission.admit(pid),
       tookMemory,
     })

@@ -7,8 +7,6 @@ import { readStatus } from './status.ts'
 import { killNamespace } from './tree.ts'
 
 export interface Gatekeeping {
-  /** The options for bwrap, NUL-separated: not on its command line, where anyone could read the environment. */
-  readonly options: Uint8Array
   /** Puts the first process inside into its resource group, before anything of the command runs. */
   admit(pid: number): Promise<void>
   /** Has the kernel ended something for want of memory since the last question? */
@@ -18,14 +16,13 @@ export interface Gatekeeping {
 const setupPatienceMs = 3000
 
 export function followBwrap(child: SpawnedChild, keeping: Gatekeeping): Process {
-  const [options, channel, word] = child.pipes as [Writable, Readable, Writable]
+  const [channel, word] = child.pipes as [Readable, Writable]
   const status = readStatus(channel)
   let killed = false
   let firstPid: number | undefined
   let refused: string | undefined
 
-  for (const stream of [options, word]) stream.on('error', () => {})
-  options.end(keeping.options)
+  word.on('error', () => {})
 
   const kill = (): void => {
     killed = true
@@ -51,10 +48,10 @@ export function followBwrap(child: SpawnedChild, keeping: Gatekeeping): Process 
   }
   const follow = async (): Promise<ProcessExit> => {
     await admit()
-    const end = await child.ended
-    const exit = readExit(end, await status.exitCode, killed)
+    const exitCode = await status.exitCode
+    // With a code reported, all inside are gone and bwrap is on its way out: its own end would tell nothing more, later.
+    const exit = readExit(exitCode === undefined ? await child.ended : undefined, exitCode, killed)
     word.destroy()
-    options.destroy()
     if (refused !== undefined && exit.setupFailed === undefined)
       return { setupFailed: `the resource group could not be joined: ${refused}` }
     return exit.signal === 'SIGKILL' && (await keeping.tookMemory()) ? { ...exit, oomKilled: true } : exit
