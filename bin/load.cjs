@@ -4,7 +4,7 @@
 const { readFileSync } = require('node:fs')
 const { createRequire } = require('node:module')
 const { dirname, join } = require('node:path')
-const { Script } = require('node:vm')
+const { Script, constants } = require('node:vm')
 
 const file = join(__dirname, '..', 'dist', 'cli', 'glovebox.cjs')
 const cacheFile = `${file}.${process.version}-${process.arch}.cache`
@@ -24,6 +24,7 @@ function load() {
   const cachedData = readQuietly(cacheFile)
   const script = new Script(`(function (exports, require, module, __filename, __dirname) {${source}\n})`, {
     filename: file,
+    importModuleDynamically: constants?.USE_MAIN_CONTEXT_DEFAULT_LOADER,
     ...(cachedData === undefined ? {} : { cachedData }),
   })
   const module = { exports: {} }

@@ -1,7 +1,7 @@
 // The launcher for root: asks its thread, and joins the streams of children that the thread started.
 import { closeSync, openSync } from 'node:fs'
 import { kill } from 'node:process'
-import type { Worker } from 'node:worker_threads'
+import { Worker } from 'node:worker_threads'
 import { GloveboxError } from '../../../errors/error.ts'
 import { loadPipes } from '../../../process/pipes.ts'
 import type { ChildEnd } from '../../../process/spawn.ts'
@@ -12,8 +12,6 @@ import type { FromThread, ThreadData, ToThread } from './messages.ts'
 
 export async function openRootLauncher(bwrapPath: string): Promise<Launcher> {
   const data: ThreadData = { bwrapPath, kernelId: guestKernelId }
-  // Only here: the command line, which needs no thread, need not pay for it.
-  const { Worker } = await import('node:worker_threads')
   const thread = new Worker(threadFile(), { workerData: data, env: {}, trackUnmanagedFds: false })
   try {
     return await launchThrough(thread)
