@@ -33,7 +33,7 @@ export function wire(wanted: readonly ExtraDescriptor[], makePipe: MakePipe | un
       fill(writing, entry.holds)
       return reading
     }
-    const written = entry === 'reportFromChild' ? openBothWays(writing) : writing
+    const written = entry === 'reportFromChild' ? openBothWays(writing, reading) : writing
     const [child, our] = entry === 'toChild' ? [reading, writeEnd(writing)] : [written, readEnd(reading)]
     childEnds.push(child)
     streams[streams.length - 1] = our
@@ -93,9 +93,12 @@ function finish(stream: Writable | undefined, bytes: Uint8Array): void {
 }
 
 /** A pipe that its writer has open for reading as well never lacks a reader. */
-function openBothWays(writing: number): number {
+function openBothWays(writing: number, reading: number): number {
   try {
     return openSync(`/proc/self/fd/${writing}`, 'r+')
+  } catch (error) {
+    closeSync(reading)
+    throw error
   } finally {
     closeSync(writing)
   }

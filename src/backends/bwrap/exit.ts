@@ -11,14 +11,12 @@ function signalIn(code: number): string | undefined {
   return number > 0 && number <= 64 ? (signalNames.get(number) ?? `SIG${number}`) : undefined
 }
 
-/** `end` may be left out where bwrap reported a code. */
-export function readExit(end: ChildEnd | undefined, exitCode: number | undefined, killed: boolean): ProcessExit {
+export function readExit(end: ChildEnd, exitCode: number | undefined, killed: boolean): ProcessExit {
   if (exitCode !== undefined) {
     const signal = signalIn(exitCode)
     return signal === undefined ? { code: exitCode } : { signal }
   }
   if (killed) return { signal: 'SIGKILL' }
-  if (end === undefined) return { lost: 'bwrap reported nothing' }
   if (end.error !== undefined) return { setupFailed: `bwrap could not be started: ${end.error.message}` }
   if (end.signal !== null) return { lost: `bwrap was ended by ${end.signal} from outside` }
   return { setupFailed: `bwrap ended with ${end.code} before the command began` }

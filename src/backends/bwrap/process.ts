@@ -48,9 +48,9 @@ export function followBwrap(child: SpawnedChild, keeping: Gatekeeping): Process 
   }
   const follow = async (): Promise<ProcessExit> => {
     await admit()
-    const exitCode = await status.exitCode
-    // With a code reported, all inside are gone and bwrap is on its way out: its own end would tell nothing more, later.
-    const exit = readExit(exitCode === undefined ? await child.ended : undefined, exitCode, killed)
+    // Also when a code was reported: until then bwrap itself is there, or is a zombie.
+    const end = await child.ended
+    const exit = readExit(end, await status.exitCode, killed)
     word.destroy()
     if (refused !== undefined && exit.setupFailed === undefined)
       return { setupFailed: `the resource group could not be joined: ${refused}` }
