@@ -4,10 +4,9 @@
 import { closeSync, openSync } from 'node:fs'
 import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process'
 import { Socket } from 'node:net'
-import type { Readable, Writable } from 'node:stream'
 import { createDescriptorWatch } from './descriptors.ts'
 import { loadPipes } from './pipes.ts'
-import { joinStreams, wire, type Wiring } from './wiring.ts'
+import { joinStreams, wire, wireInput, type JoinedStreams, type StandardInput, type Wiring } from './wiring.ts'
 
 /** An object: a pipe from which the child reads just these bytes, and which is no concern of ours any more.
  * `reportFromChild`: the child can write to it even when nobody is left to read, instead of ending by SIGPIPE. */
@@ -18,7 +17,7 @@ export interface ChildRequest {
   readonly args: readonly string[]
   readonly cwd: string
   readonly env: Readonly<Record<string, string>>
-  readonly stdin: 'none' | 'pipe'
+  readonly stdin: StandardInput
   /** A session and process group of its own. */
   readonly detached: boolean
   readonly uid?: number
@@ -34,18 +33,18 @@ export interface ChildEnd {
   readonly error?: Error
 }
 
-export interface SpawnedChild {
+/** `pipes`: our ends of the pipes among extraDescriptors, in their order. */
+export interface SpawnedChild extends JoinedStreams {
   readonly pid: number | undefined
-  readonly stdin: Writable | null
-  readonly stdout: Readable
-  readonly stderr: Readable
-  /** Our ends of the pipes among extraDescriptors, in their order. */
-  readonly pipes: readonly (Readable | Writable)[]
+  /** The descriptors behind stdout and stderr; undefined where they are Node's own sockets. */
+  readonly outputDescriptors: readonly [number | undefined, number | undefined]
   /** Settles when the child has exited, whether or not someone still holds its output open. */
   readonly ended: Promise<ChildEnd>
   kill(signal: NodeJS.Signals): void
   /** It, and its streams, keep our process alive no longer. */
   unref(): void
+  /** They do again. */
+  ref(): void
 }
 
 /** How a child is started when the caller has made every descriptor itself. */
@@ -114,22 +113,24 @@ export function openSpawner(): Spawner {
     startRaw,
     spawnChild(request) {
       const { stdin, extraDescriptors = [], ...rest } = request
-      const wiring = wire(
-        [stdin === 'pipe' ? 'toChild' : nullDescriptor, 'fromChild', 'fromChild', ...extraDescriptors],
-        makePipe,
-      )
+      const wiring = wire([wireInput(stdin, nullDescriptor), 'fromChild', 'fromChild', ...extraDescriptors], makePipe)
       try {
         wiring.giveChildEnds(rest.uid, rest.gid)
         const child = startOrUndo({ ...rest, stdio: wiring.stdio }, wiring)
         const streams = wiring.ours(child)
         return {
-          ...joinStreams(streams),
+          ...joinStreams(stdin, streams),
           pid: child.pid,
+          outputDescriptors: [wiring.ourDescriptor(1), wiring.ourDescriptor(2)],
           ended: childEnd(child),
           kill: (signal) => void child.kill(signal),
           unref() {
             child.unref()
             for (const stream of streams) if (stream instanceof Socket) stream.unref()
+          },
+          ref() {
+            child.ref()
+            for (const stream of streams) if (stream instanceof Socket) stream.ref()
           },
         }
       } finally {

@@ -18,13 +18,17 @@ export interface Wiring {
   giveChildEnds(uid: number | undefined, gid: number | undefined): void
   /** Our streams by index; a descriptor that was passed on has none. `child` is asked for those that Node made. */
   ours(child?: ChildProcess): readonly (Stream | undefined)[]
+  /** The descriptor behind a stream of ours, by index; undefined where Node made the stream. */
+  ourDescriptor(index: number): number | undefined
 }
 
 export function wire(wanted: readonly ExtraDescriptor[], makePipe: MakePipe | undefined): Wiring {
   const childEnds: number[] = []
   const streams: (Stream | undefined)[] = []
+  const ourDescriptors: (number | undefined)[] = []
   const join = (entry: ExtraDescriptor): number | 'pipe' => {
     streams.push(undefined)
+    ourDescriptors.push(undefined)
     if (typeof entry === 'number') return entry
     if (makePipe === undefined) return 'pipe'
     const [reading, writing] = makePipe()
@@ -37,6 +41,7 @@ export function wire(wanted: readonly ExtraDescriptor[], makePipe: MakePipe | un
     const [child, our] = entry === 'toChild' ? [reading, writeEnd(writing)] : [written, readEnd(reading)]
     childEnds.push(child)
     streams[streams.length - 1] = our
+    ourDescriptors[ourDescriptors.length - 1] = entry === 'toChild' ? writing : reading
     return child
   }
   const stdio = allOrNothing(() => wanted.map(join), { childEnds, streams })
@@ -56,6 +61,7 @@ export function wire(wanted: readonly ExtraDescriptor[], makePipe: MakePipe | un
         finish(made as Writable | undefined, asked.holds)
         return undefined
       }),
+    ourDescriptor: (index) => ourDescriptors[index],
   }
 }
 
@@ -104,17 +110,25 @@ function openBothWays(writing: number, reading: number): number {
   }
 }
 
+/** What a child has as its standard input. `report`: it is no input, but a pipe on which the child tells us something. */
+export type StandardInput = 'none' | 'pipe' | 'report'
+
+export const wireInput = (stdin: StandardInput, nullDescriptor: number): ExtraDescriptor =>
+  stdin === 'none' ? nullDescriptor : stdin === 'pipe' ? 'toChild' : 'fromChild'
+
 export interface JoinedStreams {
   readonly stdin: Writable | null
+  readonly report: Readable | null
   readonly stdout: Readable
   readonly stderr: Readable
   readonly pipes: readonly Stream[]
 }
 
-export function joinStreams(streams: readonly (Stream | undefined)[]): JoinedStreams {
-  const [stdin, stdout, stderr, ...extra] = streams
+export function joinStreams(stdin: StandardInput, streams: readonly (Stream | undefined)[]): JoinedStreams {
+  const [first, stdout, stderr, ...extra] = streams
   return {
-    stdin: (stdin as Writable | undefined) ?? null,
+    stdin: stdin === 'pipe' ? (first as Writable) : null,
+    report: stdin === 'report' ? (first as Readable) : null,
     stdout: stdout as Readable,
     stderr: stderr as Readable,
     pipes: extra.filter((stream) => stream !== undefined),

@@ -1,5 +1,6 @@
 // Every attack that the suite knows, in the order of the areas. SECURITY.md's table is made of these rows.
 import type { AttackRow } from './catalog/row.ts'
+import { cells } from './catalog/cells.ts'
 import { actions } from './catalog/actions.ts'
 import { descriptors } from './catalog/descriptors.ts'
 import { environment } from './catalog/environment.ts'
@@ -34,6 +35,7 @@ export const catalog: readonly AttackRow[] = [
   ...network,
   ...output,
   ...processes,
+  ...cells,
   ...resources,
   ...sockets,
 ]

@@ -17,6 +17,12 @@ export function processesWith(marker: string): readonly SeenProcess[] {
   return allProcesses().filter(({ pid }) => textOf(pid, 'cmdline').includes(marker))
 }
 
+/** The process, its parent and so on, up to and without the one at which to stop. */
+export function lineageOf(pid: number, stop: number): readonly SeenProcess[] {
+  const seen = pid === stop ? undefined : seenProcess(pid)
+  return seen === undefined ? [] : [seen, ...lineageOf(seen.parent, stop)]
+}
+
 export function childrenOf(parent: number): readonly SeenProcess[] {
   return allProcesses().filter((seen) => seen.parent === parent)
 }

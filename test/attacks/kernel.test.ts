@@ -116,9 +116,11 @@ describe.each(starters)('kernel interfaces, started by %s', (starter) => {
     expectOtherwise(control, { mount: 'EPERM', umount2: 'EPERM', open_tree: 'EPERM', mount_setattr: 'EPERM' })
     const peel =
       'umount -l /workspace/.git; mount -o remount,rw /usr; mount -t tmpfs x /workspace; mount --bind /tmp /etc'
-    const before = (await guest.run('cat /proc/self/mountinfo | cut -d" " -f4-6')).stdout
+    // bwrap gives the file behind the keeper's program another name each time.
+    const mounts = 'sed "s/bindfile[^/]*//" /proc/self/mountinfo | cut -d" " -f4-6'
+    const before = (await guest.run(mounts)).stdout
     expect((await guest.run(`${peel}; touch /usr/planted /etc/planted /workspace/.git/planted; true`)).stdout).toBe('')
-    expect((await guest.run('cat /proc/self/mountinfo | cut -d" " -f4-6')).stdout).toBe(before)
+    expect((await guest.run(mounts)).stdout).toBe(before)
     expect((await guest.run('ls /usr/planted /etc/planted /workspace/.git/planted')).stdout).toBe('')
     expect(
       (await undefended('unshare -Urm sh -c "mount -t tmpfs x /mnt && touch /mnt/planted && ls /mnt"')).stdout,
@@ -131,7 +133,7 @@ describe.each(starters)('kernel interfaces, started by %s', (starter) => {
     const entering = await guest.run('/usr/sbin/chroot /workspace; nsenter -t 1 -a echo entered')
     expect(entering).toMatchObject({
       stdout: '',
-      stderr: expect.stringMatching(/(Operation not permitted[^]*){2}/) as string,
+      stderr: expect.stringMatching(/Operation not permitted[^]*(Operation not permitted|Permission denied)/) as string,
     })
     expect((await undefended('unshare -Ur /usr/sbin/chroot / /bin/echo entered')).stdout).toBe('entered\n')
   })

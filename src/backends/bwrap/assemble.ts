@@ -5,10 +5,12 @@ import type { SandboxSpec } from '../../contract/backend.ts'
 import type { SandboxId } from '../../contract/ids.ts'
 import type { HostPath, Mount } from '../../contract/mount.ts'
 import { openHostFiles } from '../../paths/host-files.ts'
+import type { CountUnread } from '../../process/pipes.ts'
 import { closeScratch, openScratch } from '../../process/scratch.ts'
 import { liveBoundary, type LiveBoundary } from './boundary.ts'
 import type { HostFacts } from './facts.ts'
 import type { Launcher } from './launcher/launcher.ts'
+import { openLayers } from './layers.ts'
 import { createLimitGroup, limitGroupName, type LimitGroup, type LimitsPlan, type RunProgram } from './limits/limits.ts'
 import { forgetLimitGroup, recordLimitGroup } from './limits/sweep.ts'
 import { openMasks, vaultNames } from './masks.ts'
@@ -25,6 +27,8 @@ export interface AssemblyParts {
   /** The system-call filter's bytes. */
   readonly filter: Uint8Array
   readonly title: string
+  /** Absent: no cell can be told from a new one, so none is used twice. */
+  readonly countUnread: CountUnread | undefined
   /** For a systemd scope, which is made by a program. */
   readonly run: RunProgram
 }
@@ -47,7 +51,9 @@ export async function createBoundary(parts: AssemblyParts): Promise<Assembled> {
     const scratch = openScratch(scratchRoot(stateDir), id)
     undo.push(() => closeScratch(scratch))
 
-    const { spec } = parts
+    const layers = await openLayers(parts.spec, launcher)
+    undo.push(() => layers.release())
+    const { spec } = layers
     const homeMount: Mount = { ...spec.home, mode: 'rw' }
     const files = openHostFiles({
       mounts: [...spec.mounts, homeMount],
@@ -62,8 +68,11 @@ export async function createBoundary(parts: AssemblyParts): Promise<Assembled> {
     const [limitGroup, sources, protection] = await allOrUndo(
       undo,
       [openLimitGroup(parts), (group) => closeLimitGroup(parts, group)],
-      [openSources({ spec, behind: vaultsShown(spec, scratch), facts, files, launcher }), (opened) => opened.release()],
-      [openProtection({ id, stateDir, spec, files }), (laid) => laid.lift()],
+      [
+        openSources({ spec, behind: vaultsShown(spec, scratch), facts, files, launcher, staged: layers.staged }),
+        (opened) => opened.release(),
+      ],
+      [openProtection({ id, stateDir, spec, files, onDisk: layers.onDisk }), (laid) => laid.lift()],
     )
 
     const masks = await openMasks(spec, scratch, sources.further)
@@ -83,6 +92,7 @@ export async function createBoundary(parts: AssemblyParts): Promise<Assembled> {
       masks,
       shell,
       title: parts.title,
+      countUnread: parts.countUnread,
       guards: () => protection.guards(sources.pathOf),
     })
     return {

@@ -2,10 +2,12 @@
 // host has without a daemon or a virtual machine. Promises that a command runs inside the whole boundary or not at all.
 // Knows nothing of sandboxes' users, of actions or of records.
 import { randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import type { Backend, Boundary, SandboxSpec } from '../../contract/backend.ts'
 import type { SandboxId } from '../../contract/ids.ts'
 import type { HostPath } from '../../contract/mount.ts'
 import { GloveboxError } from '../../errors/error.ts'
+import { loadCountUnread } from '../../process/pipes.ts'
 import { sweepScratch } from '../../process/scratch.ts'
 import { openSpawner } from '../../process/spawn.ts'
 import { startWarden, type Warden } from '../../process/warden.ts'
@@ -17,6 +19,7 @@ import { programRunner } from './run-program.ts'
 import { guestKernelId } from './launcher/kernel-id.ts'
 import { hasJournals } from './journal.ts'
 import { openDirectLauncher, type Launcher } from './launcher/launcher.ts'
+import { tryLayers } from './layers.ts'
 import { detectLimits, readLimitsHost } from './limits/limits.ts'
 import { sweepLimitGroups } from './limits/sweep.ts'
 import { sweepPlaceholders } from './placeholders.ts'
@@ -57,6 +60,8 @@ export async function openBackend(options: BwrapOptions): Promise<Backend> {
     by: limitsPlan.mechanism === 'none' ? (limitsPlan.missing[0]?.why ?? 'no control groups') : limitsPlan.by,
   }
   const filter = compileFilter({ arch: facts.architecture, pty: false })
+  // A process that is all ours runs one command and ends: it would never use a cell again.
+  const countUnread = options.ownsProcess === true || !listsChildren() ? undefined : loadCountUnread()
   const live = new Map<SandboxId, Assembled>()
   const destroying = new Map<SandboxId, Promise<void>>()
   const sweeping = sweepLeftovers(options.stateDir)
@@ -92,6 +97,7 @@ export async function openBackend(options: BwrapOptions): Promise<Backend> {
         filter: filter.bytes,
         run,
         title,
+        countUnread,
       })
       // Started while the boundary waits for the disk; nothing runs in it before this returns.
       try {
@@ -104,6 +110,7 @@ export async function openBackend(options: BwrapOptions): Promise<Backend> {
       live.set(id, boundary)
       return boundary
     },
+    tryLayers: async (mount) => tryLayers(mount, await launcher),
     discover: (id) => Promise.resolve<Boundary | undefined>(live.get(id)),
     list: () => Promise.resolve([...live.keys()].map((id) => ({ id, backend: 'bwrap' }))),
     destroy(id) {
@@ -128,6 +135,9 @@ async function sweepLeftovers(stateDir: string): Promise<void> {
   }
   sweepScratch(scratchRoot(stateDir))
 }
+
+/** Not every kernel is built to tell a process's children. */
+const listsChildren = (): boolean => existsSync('/proc/thread-self/children')
 
 interface Starter {
   readonly startedByRoot: boolean

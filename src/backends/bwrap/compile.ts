@@ -168,6 +168,9 @@ function deviceArguments(spec: SandboxSpec): readonly string[] {
     String(spec.policy.shmMb * mebibyte),
     '--tmpfs',
     '/dev/shm',
+    // A place where queues that a command left can be seen; the kernel keeps them without it as well.
+    '--mqueue',
+    '/dev/mqueue',
     // SECURITY: /dev itself is a tmpfs of half the memory's size. test/attacks/resources: "/dev cannot be filled"
     '--remount-ro',
     '/dev',
@@ -213,6 +216,8 @@ function maskArguments(mask: Mask): readonly string[] {
 export const environmentArguments = (env: Readonly<Record<string, string>>): readonly string[] =>
   Object.entries(env).flatMap(([name, value]) => ['--setenv', nameAtGate(name), value])
 
+const layerWords = ({ over }: Mount): string => (over === undefined ? '' : `, over ${over.lower.join(', ')}`)
+
 function mountWords(spec: SandboxSpec): readonly string[] {
   const { policy } = spec
   return [
@@ -221,7 +226,7 @@ function mountWords(spec: SandboxSpec): readonly string[] {
     `${spec.home.guestPath}, the agent's home, read-write`,
     ...spec.mounts
       .toSorted((a, b) => depth(a.guestPath) - depth(b.guestPath))
-      .map((mount) => `${mount.guestPath} from ${mount.hostPath}, ${mount.mode}`),
+      .map((mount) => `${mount.guestPath} from ${mount.hostPath}, ${mount.mode}${layerWords(mount)}`),
     ...spec.mounts
       .filter((mount) => mount.mode === 'rw')
       .map((mount) => `protected below ${mount.guestPath}: ${policy.protect.join(' ')}`),

@@ -6,7 +6,7 @@ import type { ChildEnd } from '../../process/spawn.ts'
 const signalNames = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]))
 
 /** bwrap reports a signal as 128+n, as a shell does; a command that exits with such a code reads as that signal. */
-function signalIn(code: number): string | undefined {
+export function signalIn(code: number): string | undefined {
   const number = code - 128
   return number > 0 && number <= 64 ? (signalNames.get(number) ?? `SIG${number}`) : undefined
 }

@@ -3,8 +3,8 @@
 // process is killed before bwrap has tied its life to it, the word never comes and nothing runs. Then it sets the limits
 // that only a process can set on itself. bwrap's own first process would stand outside of them, within the guest's reach.
 
-/** Descriptors of a started bwrap, by what they carry. From `first` on: mount roots (bwrap's), then entries (the gate's). */
-export const descriptors = { arguments: 3, filter: 4, status: 5, word: 6, first: 7 } as const
+/** Descriptors of a started bwrap, by what they carry; `status` is bwrap's own, and a cell's `report` takes its place inside. From `first` on: mount roots (bwrap's), then entries (the gate's). */
+export const descriptors = { arguments: 3, filter: 4, status: 5, report: 5, word: 6, first: 7 } as const
 
 // SECURITY: variables of the guest's choice (LD_PRELOAD, LD_AUDIT, SHELLOPTS) would run code in the gate itself, before the limits
 // hold and before the host's word; so bwrap sets them under other names, and the gate gives them back at the end.
@@ -13,20 +13,38 @@ const heldBack = 'GLOVEBOX_GATE_'
 export const nameAtGate = (name: string): string => `${heldBack}${name}`
 
 // dash calls the limit of processes -p, bash calls it -u; blocks of -f are 512 bytes in both when they run as sh.
-// The descriptors that a single digit names are closed here; bwrap has closed those that it was given.
-export const gateScript = [
+const takeLimits = [
   `IFS= read -r word <&${descriptors.word} || exit 125`,
   'for entry in $3; do echo 0 >&"$entry" || exit 125; done',
-  'exec 3<&- 4<&- 5<&- 6<&- 7<&- 8<&- 9<&-',
   // Where no memory limit holds, the guest is the kernel's first choice, and never protected as its host may be.
   'echo 1000 >/proc/self/oom_score_adj && ulimit -c 0 && { ulimit -u "$1" 2>/dev/null || ulimit -p "$1"; } && ulimit -f "$2" || {',
   '  echo "glovebox: the limits could not be set" >&2; exit 125; }',
+]
+
+/** Gives a variable of the guest's its name back. */
+export const giveBack = (name: string): string =>
+  `command export ${name}="$${heldBack}${name}"; unset ${heldBack}${name}`
+
+// The descriptors that a single digit names are closed here; bwrap has closed those that it was given.
+export const gateScript = [
+  ...takeLimits,
+  'exec 3<&- 4<&- 5<&- 6<&- 7<&- 8<&- 9<&-',
   'shift 3',
   `while [ "$1" != -- ]; do eval "command export $1=\\"\\$${heldBack}$1\\"; unset ${heldBack}$1" 2>/dev/null; shift; done`,
   'shift',
   // A shell tells of a child's death by signal on its standard error, where it would look like the command's own words.
   'exec 9>&2 2>/dev/null',
   '(exec "$@" 2>&9 9>&-)',
+].join('\n')
+
+/** The gate of a cell becomes its keeper, and leaves it the word's pipe and, in place of an input, the one of its reports. */
+export const cellGateScript = [
+  ...takeLimits,
+  `exec ${descriptors.report}>&0 0</dev/null 3<&- 4<&- 7<&- 8<&- 9<&-`,
+  'shift 3',
+  'while [ "$1" != -- ]; do shift; done',
+  'shift',
+  'exec "$@"',
 ].join('\n')
 
 export interface GateRequest {
@@ -38,12 +56,14 @@ export interface GateRequest {
   readonly names: readonly string[]
   /** What the gate is called among the host's processes: the warden's token. */
   readonly title?: string
+  /** Default: the one that stays before a single command. */
+  readonly script?: string
 }
 
 export const gateCommand = (limits: GateRequest): readonly string[] => [
   '/bin/sh',
   '-c',
-  gateScript,
+  limits.script ?? gateScript,
   limits.title ?? 'glovebox-gate',
   String(limits.processes),
   String(limits.fileBlocks),

@@ -1,4 +1,4 @@
-// One command through bwrap: started, let through the gate, followed to its end.
+// From a started bwrap to its end: its first process is let through the gate once it is under its limits.
 import type { Readable, Writable } from 'node:stream'
 import type { Process, ProcessExit } from '../../contract/backend.ts'
 import type { SpawnedChild } from '../../process/spawn.ts'
@@ -13,13 +13,23 @@ export interface Gatekeeping {
   tookMemory(): Promise<boolean>
 }
 
+export interface Followed {
+  /** Settles when the word has been given; undefined if it never will be. */
+  readonly firstPid: Promise<number | undefined>
+  /** The pipe of the word. */
+  readonly word: Writable
+  /** Settles when bwrap itself has ended. Never rejects. */
+  readonly exit: Promise<ProcessExit>
+  kill(): void
+}
+
 const setupPatienceMs = 3000
 
-export function followBwrap(child: SpawnedChild, keeping: Gatekeeping): Process {
+export function followBwrap(child: SpawnedChild, keeping: Gatekeeping): Followed {
   const [channel, word] = child.pipes as [Readable, Writable]
   const status = readStatus(channel)
   let killed = false
-  let firstPid: number | undefined
+  let knownPid: number | undefined
   let refused: string | undefined
 
   word.on('error', () => {})
@@ -30,31 +40,47 @@ export function followBwrap(child: SpawnedChild, keeping: Gatekeeping): Process 
     word.destroy()
     // Never bwrap alone while it sets up: its child waits for a sign from it and would wait for ever. Its first process is
     // announced within a moment, and ended then.
-    if (firstPid === undefined) setTimeout(() => child.kill('SIGKILL'), setupPatienceMs).unref()
-    else if (!killNamespace(firstPid, child.pid)) child.kill('SIGKILL')
+    if (knownPid === undefined) setTimeout(() => child.kill('SIGKILL'), setupPatienceMs).unref()
+    else if (!killNamespace(knownPid, child.pid)) child.kill('SIGKILL')
   }
-  const admit = async (): Promise<void> => {
-    firstPid = await status.childPid
-    if (firstPid === undefined) return
-    if (killed) return void killNamespace(firstPid, child.pid)
+  const letThrough = async (): Promise<number | undefined> => {
+    knownPid = await status.childPid
+    if (knownPid === undefined) return undefined
+    if (killed) {
+      killNamespace(knownPid, child.pid)
+      return undefined
+    }
     try {
-      await keeping.admit(firstPid)
-      word.end('\n')
+      await keeping.admit(knownPid)
+      word.write('\n')
+      return knownPid
     } catch (error) {
       // Fail closed: a command that cannot be limited is not let through.
       refused = error instanceof Error ? error.message : String(error)
       word.destroy()
+      return undefined
     }
   }
+  const firstPid = letThrough()
   const follow = async (): Promise<ProcessExit> => {
-    await admit()
+    await firstPid
     // Also when a code was reported: until then bwrap itself is there, or is a zombie.
     const end = await child.ended
     const exit = readExit(end, await status.exitCode, killed)
     word.destroy()
     if (refused !== undefined && exit.setupFailed === undefined)
       return { setupFailed: `the resource group could not be joined: ${refused}` }
-    return exit.signal === 'SIGKILL' && (await keeping.tookMemory()) ? { ...exit, oomKilled: true } : exit
+    return blameMemory(exit, keeping)
   }
-  return { stdin: child.stdin, stdout: child.stdout, stderr: child.stderr, exit: follow(), kill }
+  return { firstPid, word, exit: follow(), kill }
+}
+
+export const blameMemory = async (exit: ProcessExit, keeping: Gatekeeping): Promise<ProcessExit> =>
+  exit.signal === 'SIGKILL' && (await keeping.tookMemory()) ? { ...exit, oomKilled: true } : exit
+
+/** A boundary for one command, which ends with it. */
+export function singleCommand(child: SpawnedChild, keeping: Gatekeeping): Process {
+  const { firstPid, word, exit, kill } = followBwrap(child, keeping)
+  void firstPid.then(() => word.end())
+  return { stdin: child.stdin, stdout: child.stdout, stderr: child.stderr, exit, kill }
 }

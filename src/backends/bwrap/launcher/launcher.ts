@@ -4,18 +4,21 @@
 // means: it carries words and descriptors, and policy has been decided before.
 import type { ExtraDescriptor, SpawnedChild } from '../../../process/spawn.ts'
 import { openSpawner } from '../../../process/spawn.ts'
-import type { StageRequest } from './messages.ts'
+import type { StandardInput } from '../../../process/wiring.ts'
+import type { LaidLayers, LayerRequest, StageRequest } from './messages.ts'
 
 export interface Launch {
   readonly file: string
   readonly args: readonly string[]
-  readonly stdin: 'none' | 'pipe'
+  readonly stdin: StandardInput
   readonly extraDescriptors: readonly ExtraDescriptor[]
 }
 
 export interface Launcher {
   /** Gives the path at which bwrap finds this host path, owned by the guest's id. Absent: bwrap uses the host path itself. */
   readonly stage?: (request: StageRequest) => Promise<string>
+  /** Absent: this launcher cannot lay directories over each other. */
+  readonly layer?: (request: LayerRequest) => Promise<LaidLayers>
   unstage(target: string): Promise<void>
   launch(request: Launch): Promise<SpawnedChild>
   close(): Promise<void>

@@ -1,14 +1,15 @@
 // The launcher for root: asks its thread, and joins the streams of children that the thread started.
 import { closeSync, openSync } from 'node:fs'
+import { Socket } from 'node:net'
 import { kill } from 'node:process'
 import { Worker } from 'node:worker_threads'
 import { GloveboxError } from '../../../errors/error.ts'
 import { loadPipes } from '../../../process/pipes.ts'
 import type { ChildEnd } from '../../../process/spawn.ts'
-import { joinStreams, wire } from '../../../process/wiring.ts'
+import { joinStreams, wire, wireInput } from '../../../process/wiring.ts'
 import { guestKernelId } from './kernel-id.ts'
 import type { Launcher } from './launcher.ts'
-import type { FromThread, ThreadData, ToThread } from './messages.ts'
+import type { Answer, FromThread, LaidLayers, ThreadData, ToThread } from './messages.ts'
 
 export async function openRootLauncher(bwrapPath: string): Promise<Launcher> {
   const data: ThreadData = { bwrapPath, kernelId: guestKernelId }
@@ -29,12 +30,10 @@ async function launchThrough(thread: Worker): Promise<Launcher> {
   const talk = converse(thread)
   return {
     stage: async (request) => (await talk.ask({ kind: 'stage', request })) as string,
+    layer: async (request) => (await talk.ask({ kind: 'layer', request })) as LaidLayers,
     unstage: async (target) => void (await talk.ask({ kind: 'unstage', target })),
     async launch({ file, args, stdin, extraDescriptors }) {
-      const wiring = wire(
-        [stdin === 'pipe' ? 'toChild' : nullDescriptor, 'fromChild', 'fromChild', ...extraDescriptors],
-        makePipe,
-      )
+      const wiring = wire([wireInput(stdin, nullDescriptor), 'fromChild', 'fromChild', ...extraDescriptors], makePipe)
       const stdio = wiring.stdio as readonly number[]
       wiring.giveChildEnds(guestKernelId, guestKernelId)
       const pid = (await talk.ask({
@@ -44,12 +43,21 @@ async function launchThrough(thread: Worker): Promise<Launcher> {
       const ended = talk.endOf(pid)
       let running = true
       void ended.then(() => (running = false))
+      const streams = wiring.ours()
+      const sockets = streams.filter((stream) => stream instanceof Socket)
       return {
-        ...joinStreams(wiring.ours()),
+        ...joinStreams(stdin, streams),
+        outputDescriptors: [wiring.ourDescriptor(1), wiring.ourDescriptor(2)],
         pid,
         ended,
-        // The thread keeps the program alive while a child of its is awaited, and no longer.
-        unref: () => {},
+        unref() {
+          talk.disregard(pid)
+          for (const socket of sockets) socket.unref()
+        },
+        ref() {
+          talk.regard(pid)
+          for (const socket of sockets) socket.ref()
+        },
         kill(signal) {
           // Not after the end: the number may by then belong to somebody else's process.
           if (running) killQuietly(pid, signal)
@@ -100,22 +108,27 @@ function firstWord(thread: Worker): Promise<void> {
 type Question = ToThread extends infer T ? (T extends ToThread ? Omit<T, 'serial'> : never) : never
 
 interface Conversation {
-  ask(question: Question): Promise<string | number>
+  ask(question: Question): Promise<Answer>
   endOf(pid: number): Promise<ChildEnd>
+  /** Whether the program stays alive for the end of this one. From the start it does. */
+  regard(pid: number): void
+  disregard(pid: number): void
 }
 
 /** Questions and answers by serial number. The thread keeps the program alive only while something is awaited. */
 function converse(thread: Worker): Conversation {
-  const waiting = new Map<number, { resolve(value: string | number): void; reject(error: Error): void }>()
+  const waiting = new Map<number, { resolve(value: Answer): void; reject(error: Error): void }>()
   const exits = new Map<number, (end: ChildEnd) => void>()
   const early = new Map<number, ChildEnd>()
+  const disregarded = new Set<number>()
   let serial = 0
   let fault: Error | undefined
-  const settleRefs = (): void => (waiting.size === 0 && exits.size === 0 ? thread.unref() : thread.ref())
+  const settleRefs = (): void => (waiting.size === 0 && exits.size === disregarded.size ? thread.unref() : thread.ref())
 
   const onExited = (pid: number, end: ChildEnd): void => {
     const settle = exits.get(pid)
     exits.delete(pid)
+    disregarded.delete(pid)
     if (settle === undefined) early.set(pid, end)
     else settle(end)
   }
@@ -135,6 +148,7 @@ function converse(thread: Worker): Conversation {
     for (const settle of exits.values()) settle({ code: null, signal: null, error })
     waiting.clear()
     exits.clear()
+    disregarded.clear()
   }
   thread.on('error', onFault)
   thread.on('exit', () => onFault(new Error('the launcher thread has ended')))
@@ -157,5 +171,13 @@ function converse(thread: Worker): Conversation {
         exits.set(pid, resolve)
         settleRefs()
       }),
+    regard(pid) {
+      disregarded.delete(pid)
+      settleRefs()
+    },
+    disregard(pid) {
+      if (exits.has(pid)) disregarded.add(pid)
+      settleRefs()
+    },
   }
 }

@@ -1,0 +1,118 @@
+// A boundary that serves one command after another, at the cost of one fork inside. It is used again only while nobody could
+// tell it from a new one: no process is left, nothing lies in its private places, and every mount of it still stands.
+import { readdirSync, readFileSync } from 'node:fs'
+import type { Process, ProcessExit } from '../../contract/backend.ts'
+import type { CountUnread } from '../../process/pipes.ts'
+import type { SpawnedChild } from '../../process/spawn.ts'
+import { signalIn } from './exit.ts'
+import { openOutlet } from './outlet.ts'
+import { blameMemory, followBwrap, type Gatekeeping } from './process.ts'
+import { readReports } from './reports.ts'
+
+export interface Cell {
+  /** One at a time. */
+  run(line: string): Process
+  /** After a command: may another one come? Settles, at the latest, with the end of the cell. */
+  isFit(): Promise<boolean>
+  /** The command has ended and all that it wrote is handed on; whether the cell is fit will be known in a moment. */
+  isSettling(): boolean
+  /** SECURITY: a name that the host has replaced since has lost what was mounted over it.
+   * test/attacks/cells: "a protected name that the host replaced is guarded again in the next command" */
+  stands(mountPoints: readonly string[]): boolean
+  kill(): void
+  /** Settles when everything inside has ended. */
+  readonly gone: Promise<unknown>
+  /** Whether it keeps our process alive. */
+  ref(): void
+  unref(): void
+}
+
+export interface CellParts extends Gatekeeping {
+  readonly countUnread: CountUnread
+  /** Directories of its own in which a command may have left something. */
+  readonly privatePlaces: readonly string[]
+  /** It has a network of its own, and the kernel's memory of closed connections with it. */
+  readonly ownNetwork: boolean
+}
+
+export function openCell(child: SpawnedChild, parts: CellParts): Cell {
+  const followed = followBwrap(child, parts)
+  const [outDescriptor, errDescriptor] = child.outputDescriptors as readonly [number, number]
+  const out = openOutlet(child.stdout, outDescriptor, parts.countUnread)
+  const err = openOutlet(child.stderr, errDescriptor, parts.countUnread)
+  const reports = readReports(child.report)
+  let fitness: Promise<boolean> = Promise.resolve(true)
+  let knownPid: number | undefined
+  let settling = false
+
+  const perform = async (line: string): Promise<ProcessExit> => {
+    knownPid = await followed.firstPid
+    if (knownPid === undefined) return followed.exit
+    followed.word.write(`${line}\n`)
+    const report = await reports.next()
+    if (report === undefined) return withoutReport(await followed.exit)
+    if (report === 'nowhere') return { setupFailed: 'the working directory cannot be entered' }
+    const code = Number(report)
+    const signal = signalIn(code)
+    const exit = signal === undefined ? { code } : { signal }
+    if (hasChildren(knownPid)) {
+      // What the command left running ends with it, and with the cell.
+      followed.kill()
+      await followed.exit
+    }
+    return blameMemory(exit, parts)
+  }
+
+  const becomesFit = async (performed: Promise<ProcessExit>): Promise<boolean> => {
+    const { code, signal } = await performed
+    if (code === undefined && signal === undefined) return false
+    await Promise.all([out.finish(), err.finish()])
+    settling = true
+    const report = await reports.next()
+    settling = false
+    return report === 'clean' && isEmpty()
+  }
+
+  const isEmpty = (): boolean =>
+    knownPid !== undefined &&
+    parts.privatePlaces.every((place) => readdirSync(`/proc/${knownPid}/root${place}`).length === 0) &&
+    (!parts.ownNetwork || !remembersConnections(knownPid))
+
+  return {
+    run(line) {
+      const [stdout, stderr] = [out.begin(), err.begin()]
+      const exit = perform(line)
+      fitness = becomesFit(exit).catch(() => false)
+      return { stdin: null, stdout, stderr, exit, kill: followed.kill }
+    },
+    isFit: () => fitness,
+    isSettling: () => settling,
+    stands: (mountPoints) => knownPid !== undefined && standIn(knownPid, mountPoints),
+    kill: followed.kill,
+    gone: followed.exit,
+    ref: () => child.ref(),
+    unref: () => child.unref(),
+  }
+}
+
+/** The keeper itself has ended: by our hand, for want of memory, or by nobody knows whom. */
+function withoutReport(exit: ProcessExit): ProcessExit {
+  if (exit.code === undefined) return exit
+  return { lost: `the first process inside ended with ${exit.code} before it reported the command's end` }
+}
+
+/** Everything in a pid namespace descends from its first process, and an orphan becomes its child. */
+const hasChildren = (pid: number): boolean => readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').trim() !== ''
+
+/** A port on which something was served stays taken for a minute after its connections were closed. */
+const remembersConnections = (pid: number): boolean =>
+  !/^TCP: .* tw 0 /m.test(readFileSync(`/proc/${pid}/net/sockstat`, 'latin1'))
+
+function standIn(pid: number, mountPoints: readonly string[]): boolean {
+  const lines = readFileSync(`/proc/${pid}/mountinfo`, 'utf8').split('\n')
+  const standing = new Set(lines.map((line) => line.split(' ', 5)[4]))
+  return mountPoints.every((point) => standing.has(asInMountinfo(point)))
+}
+
+const asInMountinfo = (path: string): string =>
+  path.replaceAll(/[ \t\n\\]/g, (character) => `\\${character.charCodeAt(0).toString(8).padStart(3, '0')}`)

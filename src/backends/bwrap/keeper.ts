@@ -1,0 +1,65 @@
+// The keeper is the first process of a cell, a boundary that serves one command after another. It reads a line per command,
+// runs it as its only child, and reports the end. Between two commands the cell is as a new one would be: what a command
+// leaves running, or lying in the cell's own places, ends the cell (see cell.ts), and the next command gets a new one.
+import type { SpawnRequest } from '../../contract/backend.ts'
+import { descriptors, giveBack } from './gate.ts'
+
+/**
+ * SECURITY: a copy of the shell that may be run but not read. The kernel then hides all of the process from its own user:
+ * memory, descriptors, environment. Otherwise a command could write into the keeper's pipes, and run on after its end.
+ * test/attacks/cells: "a command cannot speak to the keeper of its cell, nor in its name"
+ */
+export const keeperPath = '/.glovebox/sh'
+export const keeperArguments = (descriptor: number): readonly string[] => [
+  '--perms',
+  '0111',
+  '--ro-bind-data',
+  String(descriptor),
+  keeperPath,
+]
+
+/** No variable of the guest's may have such a name: in the shell that is about to become its command, it would change the line. */
+const ownPrefix = 'GLOVEBOX_KEEPER_'
+const lineBreak = `${ownPrefix}LINE_BREAK`
+
+const script = [
+  // A shell tells of a child's death by signal on its standard error, where it would look like the command's own words.
+  'exec 9>&2 2>/dev/null',
+  `while IFS= read -r request <&${descriptors.word}; do`,
+  `  (eval "$variables; $request"; exec ${descriptors.report}>&- ${descriptors.word}<&- 2>&9 9>&-; exec "$@")`,
+  `  echo "exit $?" >&${descriptors.report}`,
+  // What these tables name outlives the processes that made it, and a shell sees it nowhere else.
+  '  for kind in shm sem msg; do { read -r line && read -r line && exit 0; } </proc/sysvipc/$kind; done',
+  `  echo clean >&${descriptors.report}`,
+  'done',
+].join('\n')
+
+/** The guest's variables stay under their other names in the keeper, where LD_PRELOAD must mean nothing. */
+export const keeperCommand = (title: string, names: readonly string[]): readonly string[] => [
+  keeperPath,
+  '-c',
+  `${lineBreak}='\n'\nvariables='${['true', ...names.map(giveBack)].join('; ')}'\n${script}`,
+  title,
+]
+
+// The keeper reads a byte per system call; beyond this a new boundary is as fast.
+const longestLine = 8192
+
+/** One line for the keeper; undefined where the request does not go into one, and needs a boundary of its own. */
+export function lineFor({ argv, cwd, env, stdin }: SpawnRequest): string | undefined {
+  if (stdin !== 'none') return undefined
+  const steps = [
+    `set -- ${argv.map(quote).join(' ')}`,
+    `cd -- ${quote(cwd)} || { echo nowhere >&${descriptors.report}; exit 125; }`,
+    'command export PWD; unset OLDPWD',
+    ...Object.entries(env).map(([name, value]) => `command export ${name}=${quote(value)}`),
+  ]
+  const line = steps.join('; ')
+  return Buffer.byteLength(line) > longestLine ? undefined : line
+}
+
+export const canBeKept = (env: Readonly<Record<string, string>>): boolean =>
+  !Object.keys(env).some((name) => name.startsWith(ownPrefix))
+
+/** A line break inside would end the line. */
+const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`).replaceAll('\n', `'"$${lineBreak}"'`)}'`

@@ -1,0 +1,48 @@
+// One output of a cell, handed to one command after another. The pipe stays open between them, so a command's share ends not
+// with the end of the pipe but when the keeper has reported its end and the pipe is empty: nobody is left who could write.
+import { Readable } from 'node:stream'
+import type { CountUnread } from '../../process/pipes.ts'
+
+export interface Outlet {
+  /** What is written from now on. */
+  begin(): Readable
+  /** Nobody writes any more. Settles when the command's share has been handed on whole. */
+  finish(): Promise<void>
+}
+
+export function openOutlet(pipe: Readable, descriptor: number, countUnread: CountUnread): Outlet {
+  let share: Readable | undefined
+  let whole: (() => void) | undefined
+
+  const end = (): void => {
+    share?.push(null)
+    share = undefined
+    whole?.()
+    whole = undefined
+  }
+  const endIfEmpty = (): void => {
+    if (whole === undefined) return
+    if (pipe.destroyed || (pipe.readableLength === 0 && countUnread(descriptor) === 0)) end()
+  }
+  pipe.on('data', (chunk: Buffer) => {
+    if (share?.push(chunk) === false) pipe.pause()
+    endIfEmpty()
+  })
+  // The cell is gone.
+  pipe.once('close', end)
+  pipe.on('error', () => {})
+
+  return {
+    begin() {
+      share = new Readable({ read: () => void pipe.resume() })
+      if (pipe.destroyed) end()
+      return share ?? Readable.from([])
+    },
+    finish: () =>
+      new Promise((resolve) => {
+        if (share === undefined) return resolve()
+        whole = resolve
+        endIfEmpty()
+      }),
+  }
+}

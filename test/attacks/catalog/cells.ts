@@ -1,0 +1,29 @@
+import type { AttackRow } from './row.ts'
+
+const blocked = (title: string, defence: string, more: Partial<AttackRow> = {}): AttackRow => ({
+  area: 'cells',
+  title,
+  defence,
+  bwrap: 'blocked',
+  local: 'not a boundary',
+  ...more,
+})
+
+export const cells: readonly AttackRow[] = [
+  blocked(
+    'a command cannot speak to the keeper of its cell, nor in its name',
+    'the keeper runs from a program that cannot be read, so the kernel hides its memory and descriptors',
+  ),
+  blocked(
+    'a command finds nothing that the one before left outside of the mounts',
+    'a cell in which anything is left is not used again: files, segments, queues, closed connections',
+  ),
+  blocked(
+    'a command knows nothing of the variables, directory and mask of the one before',
+    'each command is a child of the keeper, which itself never changes',
+  ),
+  blocked(
+    'a protected name that the host replaced is guarded again in the next command',
+    'every mount of a cell is looked for before a command is let in',
+  ),
+]
