@@ -1,34 +1,23 @@
 // A live boundary. A command runs in a cell that it shares with nobody (cells.ts), or in a bwrap of its own where it needs one:
 // for its input, for its length, or because the host has no means to tell a used cell from a new one.
-import { closeSync, openSync } from 'node:fs'
 import type { Boundary, Process, SandboxSpec, SpawnRequest } from '../../contract/backend.ts'
 import type { SandboxId } from '../../contract/ids.ts'
 import { GloveboxError } from '../../errors/error.ts'
 import type { HostFiles } from '../../paths/host-files.ts'
 import type { CountUnread } from '../../process/pipes.ts'
 import type { SpawnedChild } from '../../process/spawn.ts'
-import type { StandardInput } from '../../process/wiring.ts'
 import { planAdmission } from './admit.ts'
-import {
-  boundaryArguments,
-  environmentArguments,
-  gateLimits,
-  guestSearchProgram,
-  type Guard,
-  type Mask,
-} from './compile.ts'
+import { boundaryArguments, environmentArguments, guestSearchProgram, type Guard, type Mask } from './compile.ts'
 import type { HostFacts } from './facts.ts'
 import { openCell, type Cell } from './cell.ts'
 import { openCells, type Laid } from './cells.ts'
-import { cellGateScript, gateCommand, descriptors } from './gate.ts'
+import { cellGateScript, descriptors } from './gate.ts'
 import { canBeKept, keeperArguments, keeperCommand, lineFor } from './keeper.ts'
 import type { Launcher } from './launcher/launcher.ts'
 import type { LimitGroup } from './limits/limits.ts'
 import { singleCommand, type Gatekeeping } from './process.ts'
+import { firstFree, startBwrap, type Start } from './start.ts'
 import type { Sources } from './sources.ts'
-
-// bwrap itself refuses more than 9000 words; told here, before anything starts.
-const mostArguments = 8500
 
 /** Writable, and not a mount's: what a command leaves here must not be there for the next one. */
 const privatePlaces = ['/tmp', '/dev/shm', '/dev/mqueue'] as const
@@ -91,57 +80,19 @@ export function liveBoundary(parts: BoundaryParts): LiveBoundary {
     },
   }
 
-  interface Start {
-    readonly words: readonly string[]
-    readonly stdin: StandardInput
-    readonly script?: string
-    readonly names: readonly string[]
-    readonly command: readonly string[]
-    /** Opened anew for each, since reading moves the position; closed here. */
-    readonly further?: readonly number[]
-  }
-  const launch = ({ words, stdin, script, names, command, further = [] }: Start): Promise<SpawnedChild> => {
-    if (words.length > mostArguments) throw tooMany()
+  const launch = (start: Start): Promise<SpawnedChild> => {
     refuseIfEnding()
-    const filter = openSync(`/proc/self/fd/${parts.filterDescriptor}`, 'r')
-    const gate = { ...gateLimits(spec, facts), entries: admission.entries, names, title: parts.title }
-    return parts.launcher
-      .launch({
-        file: facts.bwrapPath,
-        args: [
-          '--args',
-          String(descriptors.arguments),
-          '--',
-          ...gateCommand(script === undefined ? gate : { ...gate, script }),
-          ...command,
-        ],
-        stdin,
-        extraDescriptors: [
-          // Not on the command line, where anyone could read the environment.
-          { holds: Buffer.from(words.map((word) => `${word}\0`).join('')) },
-          filter,
-          // SECURITY: bwrap's child waits for a sign from bwrap that comes after this report; were bwrap to end by SIGPIPE,
-          // because the host was killed, it would wait for ever.
-          // test/attacks/processes: "a host that is killed as a command starts leaves nothing running"
-          'reportFromChild',
-          'toChild',
-          ...sources.descriptors,
-          ...admission.descriptors,
-          ...further,
-        ],
-      })
-      .finally(() => [filter, ...further].forEach((descriptor) => closeSync(descriptor)))
+    return startBwrap({ ...parts, admission }, start)
   }
-
-  const firstFree = descriptors.first + sources.descriptors.length + admission.descriptors.length
   const createCell = async ({ words }: Laid): Promise<Cell> => {
+    const keeper = keeperArguments(firstFree({ ...parts, admission }))
     const child = await launch({
-      words: [...keeperArguments(firstFree), ...words, ...environmentArguments(spec.env), '--chdir', '/'],
+      words: [...keeper, ...words, ...environmentArguments(spec.env), '--chdir', '/'],
       stdin: 'report',
       script: cellGateScript,
       names: [],
       command: keeperCommand(parts.title, Object.keys(spec.env)),
-      further: [openSync('/bin/sh', 'r')],
+      reads: ['/bin/sh'],
     })
     return openCell(child, {
       ...keeping,
@@ -196,12 +147,3 @@ export function liveBoundary(parts: BoundaryParts): LiveBoundary {
     },
   }
 }
-
-const tooMany = (): GloveboxError =>
-  new GloveboxError(
-    'TOO_LARGE',
-    'Cannot run the command: the sandbox has more mounts, names and variables than bubblewrap takes',
-    {
-      hint: 'Mount fewer, larger directories, or pass fewer variables.',
-    },
-  )

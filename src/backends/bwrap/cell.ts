@@ -102,16 +102,27 @@ function withoutReport(exit: ProcessExit): ProcessExit {
 }
 
 /** Everything in a pid namespace descends from its first process, and an orphan becomes its child. */
-const hasChildren = (pid: number): boolean => readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').trim() !== ''
+function hasChildren(pid: number): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').trim() !== ''
+  } catch {
+    // It is gone itself, and what it left behind is not known.
+    return true
+  }
+}
 
 /** A port on which something was served stays taken for a minute after its connections were closed. */
 const remembersConnections = (pid: number): boolean =>
   !/^TCP: .* tw 0 /m.test(readFileSync(`/proc/${pid}/net/sockstat`, 'latin1'))
 
 function standIn(pid: number, mountPoints: readonly string[]): boolean {
-  const lines = readFileSync(`/proc/${pid}/mountinfo`, 'utf8').split('\n')
-  const standing = new Set(lines.map((line) => line.split(' ', 5)[4]))
-  return mountPoints.every((point) => standing.has(asInMountinfo(point)))
+  try {
+    const lines = readFileSync(`/proc/${pid}/mountinfo`, 'utf8').split('\n')
+    const standing = new Set(lines.map((line) => line.split(' ', 5)[4]))
+    return mountPoints.every((point) => standing.has(asInMountinfo(point)))
+  } catch {
+    return false
+  }
 }
 
 const asInMountinfo = (path: string): string =>

@@ -20,7 +20,7 @@ export interface Followed {
   readonly word: Writable
   /** Settles when bwrap itself has ended. Never rejects. */
   readonly exit: Promise<ProcessExit>
-  kill(): void
+  readonly kill: () => void
 }
 
 const setupPatienceMs = 3000
