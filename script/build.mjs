@@ -1,5 +1,5 @@
-// Builds dist/: the library by tsc (one file for one file), and dist/cli, the command line as one file, which halves its
-// start. With --if-stale it does nothing when no source has changed since the last build.
+// Builds dist/: the library by tsc (one file for one file), and dist/cli, the command line as one file and some parts, which
+// halves its start. With --if-stale it does nothing when no source has changed since the last build.
 //
 // A worker thread's file must lie beside the file that starts it (`new URL('./thread.js', import.meta.url)`), so the one
 // src/**/thread.ts is bundled to that name beside the command line, and the same line finds it in both trees. Packages with
@@ -19,13 +19,23 @@ import {
 import { spawnSync } from 'node:child_process'
 import { tmpdir } from 'node:os'
 import { basename, join, relative } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { rolldown } from 'rolldown'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const cache = join(root, '.cache')
 const stampFile = join(cache, 'build.stamp')
-const outside = [/^node:/, 'koffi', /^@koromix\//, /^@vscode\/ripgrep/]
+const outside = [
+  /^node:/,
+  'ai',
+  /^@ai-sdk\//,
+  'koffi',
+  /^@koromix\//,
+  /^@vscode\/ripgrep/,
+  /^@photostructure\/sqlite/,
+  'pg',
+  'kysely',
+]
 
 function sources() {
   const below = readdirSync(join(root, 'src'), { recursive: true, withFileTypes: true })
@@ -61,26 +71,104 @@ function compileLibrary(target) {
 }
 
 /** Bundles what tsc made of the sources, so that both trees are the same code for the same oldest Node. */
-const minify = { mangle: false, compress: true, codegen: { removeWhitespace: true } }
+async function bundle(input, output) {
+  const made = await rolldown({ cwd: root, platform: 'node', external: outside, logLevel: 'warn', ...input })
+  await made.write({ minify: { mangle: false, compress: true, codegen: { removeWhitespace: true } }, ...output })
+  await made.close()
+}
 
-/** One file each: the command line for bin/load.cjs, and the thread beside it. */
+/** What a plain `exec` imports on its way, one after the other. In one file with the rest of its way it is read and compiled at
+ * once; what only other commands need lies in files of its own, and costs a short command nothing. */
+const onTheWay = ['cli/commands/exec.ts', 'backends/bwrap/backend.ts', 'backends/bwrap/launcher/owned-launcher.ts']
+
+/** The command line for bin/load.cjs, the parts that it loads when asked, and the thread beside it. */
 async function bundleCommandLine(files, target) {
   const threads = files.filter((file) => basename(file) === 'thread.ts')
   if (threads.length > 1) throw new Error(`several worker files would share one name: ${threads.join(', ')}`)
   const compiled = (file) => join(target, relative(join(root, 'src'), file)).replace(/\.ts$/, '.js')
   const bundled = join(target, 'cli-bundled')
-  const outputs = [
-    { input: compiled(join(root, 'src/cli/main.ts')), file: 'glovebox.cjs', format: 'cjs' },
-    ...threads.map((file) => ({ input: compiled(file), file: 'thread.js', format: 'esm' })),
-  ]
-  for (const { input, file, format } of outputs) {
-    const bundle = await rolldown({ input, cwd: root, platform: 'node', external: outside, logLevel: 'warn' })
-    await bundle.write({ file: join(bundled, file), format, codeSplitting: false, minify })
-    await bundle.close()
-  }
-  toAscii(join(bundled, 'glovebox.cjs'))
+  const entry = [
+    ...onTheWay.map((name) => `import ${JSON.stringify(compiled(join(root, 'src', name)))}`),
+    `export { main } from ${JSON.stringify(compiled(join(root, 'src/cli/main.ts')))}`,
+  ].join('\n')
+  await bundle(
+    {
+      input: 'glovebox',
+      // Parts use what lies in the file of the way, so it exports more than `main`.
+      preserveEntrySignatures: 'allow-extension',
+      checks: { ineffectiveDynamicImport: false },
+      plugins: [textAs('glovebox', entry), randomFromNode, await filterMadeBefore(compiled(filterSource))],
+    },
+    {
+      dir: bundled,
+      format: 'cjs',
+      entryFileNames: '[name].cjs',
+      chunkFileNames: 'part-[name]-[hash].cjs',
+      codeSplitting: { groups: [oneFileFor('glovebox')] },
+    },
+  )
+  for (const thread of threads)
+    await bundle({ input: compiled(thread) }, { file: join(bundled, 'thread.js'), format: 'esm', codeSplitting: false })
+  inlineRuntime(bundled, 'glovebox.cjs')
+  for (const name of readdirSync(bundled)) if (name.endsWith('.cjs')) toAscii(join(bundled, name))
   rmSync(join(target, 'cli'), { recursive: true, force: true })
   renameSync(bundled, join(target, 'cli'))
+}
+
+/** A module that is no file. */
+const textAs = (name, text) => ({
+  name: 'text',
+  resolveId: (id) => (id === name ? name : undefined),
+  load: (id) => (id === name ? text : undefined),
+})
+
+/** uuid takes random bytes from web crypto, which takes longer to load than everything that is made of them. */
+const randomFromNode = {
+  name: 'random-from-node',
+  load: (id) =>
+    /\/uuid\/dist[^/]*\/rng\.js$/.test(id)
+      ? "import { randomBytes } from 'node:crypto'\nexport default () => randomBytes(16)"
+      : undefined,
+}
+
+const filterSource = join(root, 'src/backends/bwrap/seccomp/filter.ts')
+
+/** The system-call filter, compiled now by the very function that the library calls, and kept as bytes and words. */
+async function filterMadeBefore(path) {
+  const { compileFilter } = await import(pathToFileURL(path).href)
+  const kept = ['x64', 'arm64'].flatMap((arch) => [false, true].map((pty) => keptFilter(compileFilter, { arch, pty })))
+  const text = `const kept = {${kept.join(',')}}
+export function compileFilter({ arch, pty }) {
+  const { bytes, words } = kept[arch + pty]
+  return { bytes: Buffer.from(bytes, 'base64'), words }
+}`
+  return { name: 'filter-made-before', load: (id) => (id === path ? text : undefined) }
+}
+
+function keptFilter(compileFilter, options) {
+  const { bytes, words } = compileFilter(options)
+  return `${options.arch}${options.pty}:${JSON.stringify({ bytes: Buffer.from(bytes).toString('base64'), words })}`
+}
+
+/** All that a module imports statically goes into its own file, also what parts use too. */
+function oneFileFor(start) {
+  const reached = new Set([start])
+  const reach = (context) => {
+    for (const id of reached) for (const next of context.getModuleInfo(id)?.importedIds ?? []) reached.add(next)
+  }
+  const name = (id, context) => {
+    if (reached.size === 1) reach(context)
+    return reached.has(id) ? start : null
+  }
+  return { name, debugName: start }
+}
+
+/** The bundler's own few functions, which it puts into a file for all. They keep nothing, so the way may have some of its own. */
+function inlineRuntime(directory, name) {
+  const path = join(directory, name)
+  const inlined = (_, runtime) =>
+    `(()=>{const exports={};${readFileSync(join(directory, runtime), 'utf8')};return exports})()`
+  writeFileSync(path, readFileSync(path, 'utf8').replace(/require\("\.\/(part-rolldown-runtime-[^"]+)"\)/, inlined))
 }
 
 /** A text of single bytes is read and checked in half the time. Other characters stand only in strings, where an escape is the same. */

@@ -18,10 +18,9 @@ export interface LockFiles {
 }
 
 export function openLockFiles(directory: HostPath): LockFiles {
-  const holder = thisHolder()
+  let written: string | undefined
   // Written once; every lock of this holder is another name of this file.
-  const card = join(directory, `${cardPrefix}${holder.pid}-${holder.nonce}`)
-  let cardWritten = false
+  const card = (): string => (written ??= writeCard(thisHolder()))
 
   const tryAcquire = (name: string): boolean => {
     const file = join(directory, name)
@@ -31,27 +30,27 @@ export function openLockFiles(directory: HostPath): LockFiles {
   }
 
   const linked = (file: string): boolean => {
-    if (!cardWritten) writeCard()
     try {
-      return linkedTo(card, file)
+      return linkedTo(card(), file)
     } catch (error) {
       if (!isErrno(error, 'ENOENT')) throw error
       // The directory was swept away under us, and the card with it.
-      writeCard()
-      return linkedTo(card, file)
+      written = undefined
+      return linkedTo(card(), file)
     }
   }
 
-  const writeCard = (): void => {
+  const writeCard = (holder: Holder): string => {
+    const path = join(directory, `${cardPrefix}${holder.pid}-${holder.nonce}`)
     mkdirSync(directory, { recursive: true, mode: 0o700 })
     sweepCards(directory)
     try {
-      writeFileSync(card, formatHolder(holder), { mode: 0o600 })
+      writeFileSync(path, formatHolder(holder), { mode: 0o600 })
     } catch (error) {
-      unlinkIfThere(card)
+      unlinkIfThere(path)
       throw error
     }
-    cardWritten = true
+    return path
   }
 
   const takeOver = (name: string, file: string, stale: Holder): boolean => {
@@ -59,8 +58,8 @@ export function openLockFiles(directory: HostPath): LockFiles {
     if (!tryAcquire(right)) return false
     try {
       if (holderOf(file)?.nonce !== stale.nonce) return false
-      const fresh = `${card}-${randomBytes(6).toString('hex')}`
-      linkSync(card, fresh)
+      const fresh = `${card()}-${randomBytes(6).toString('hex')}`
+      linkSync(card(), fresh)
       renameSync(fresh, file)
       return true
     } finally {
@@ -72,8 +71,8 @@ export function openLockFiles(directory: HostPath): LockFiles {
     tryAcquire,
     release: (name) => unlinkIfThere(join(directory, name)),
     close: () => {
-      if (cardWritten) unlinkIfThere(card)
-      cardWritten = false
+      if (written !== undefined) unlinkIfThere(written)
+      written = undefined
     },
   }
 }

@@ -27,15 +27,25 @@ export function compileRules(options: {
   readonly denyRead: readonly string[]
 }): PathRules {
   for (const name of options.protect) checkProtectedName(name)
-  const writable = options.mounts.filter((mount) => mount.mode === 'rw')
+  const denied = options.denyRead.map((text) => rule(text, parseGuestPath(text)))
+  let compiled: readonly PathRule[] | undefined
   return {
-    denied: options.denyRead.map((text) => rule(text, parseGuestPath(text))),
-    protected: writable.flatMap((mount) =>
-      writable
-        .filter((other) => overlap(mount.hostPath, other.hostPath))
-        .flatMap((other) => options.protect.flatMap((name) => seenFrom(mount, other, name))),
-    ),
+    denied,
+    // A sandbox that only runs commands never asks.
+    get protected() {
+      compiled ??= protectedRules(options.mounts, options.protect)
+      return compiled
+    },
   }
+}
+
+function protectedRules(mounts: readonly Mount[], protect: readonly string[]): readonly PathRule[] {
+  const writable = mounts.filter((mount) => mount.mode === 'rw')
+  return writable.flatMap((mount) =>
+    writable
+      .filter((other) => overlap(mount.hostPath, other.hostPath))
+      .flatMap((other) => protect.flatMap((name) => seenFrom(mount, other, name))),
+  )
 }
 
 const overlap = (one: string, other: string): boolean =>

@@ -70,12 +70,28 @@ function findStat(pid: number, host: IdentityHost): ProcStat | undefined {
   return parseStat(text)
 }
 
-function bootIdOf(host: IdentityHost): string {
-  return readFileSync(`${host.proc}/sys/kernel/random/boot_id`, 'utf8').trim()
+const bootIdOf = (host: IdentityHost): string => (host === thisHost ? ownPlace() : placeOn(host)).bootId
+const pidNamespaceOf = (host: IdentityHost): string => (host === thisHost ? ownPlace() : placeOn(host)).pidNamespace
+
+interface Place {
+  readonly bootId: string
+  readonly pidNamespace: string
 }
 
-function pidNamespaceOf(host: IdentityHost): string {
-  return readlinkSync(`${host.proc}/self/ns/pid`)
+const placeOn = ({ proc }: IdentityHost): Place => ({
+  bootId: readFileSync(`${proc}/sys/kernel/random/boot_id`, 'utf8').trim(),
+  pidNamespace: readlinkSync(`${proc}/self/ns/pid`),
+})
+
+/** A process never leaves its boot nor its pid namespace, so both are asked once. */
+const ownPlace = once(() => placeOn(thisHost))
+
+function once<T>(ask: () => T): () => T {
+  let known: { readonly value: T } | undefined
+  return () => {
+    known ??= { value: ask() }
+    return known.value
+  }
 }
 
 function pidExists(pid: number): boolean {

@@ -1,6 +1,8 @@
 // A warden outlives this process for a moment, in case it is killed: it then ends what still carries a token that only our
 // children carry. The kernel's own means (die with parent, pid namespaces) have gaps of microseconds while a boundary is
 // being set up, in which nothing would ever end what is left. It is a shell that waits on a pipe which only we hold.
+import { closeSync, openSync } from 'node:fs'
+import { Socket } from 'node:net'
 import type { Spawner } from './spawn.ts'
 
 export interface WardenRequest {
@@ -24,32 +26,42 @@ const script = [
   'done',
 ].join('\n')
 
+/** The command of a warden, for whoever starts one by other means. Its standard input is the pipe: one line with the token. */
+export const wardenCommand: readonly [string, ...string[]] = ['/bin/sh', '-c', script]
+export const wardenEnvironment = { PATH: '/usr/bin:/bin' } as const
+
 export interface Warden {
   /** To be called when nothing is left for it to end. */
   dismiss(): void
 }
 
 export function startWarden(spawner: Spawner, { token, uid, gid }: WardenRequest): Warden {
-  const child = spawner.spawnChild({
-    file: '/bin/sh',
-    args: ['-c', script],
-    cwd: '/',
-    env: { PATH: '/usr/bin:/bin' },
-    stdin: 'pipe',
-    // In a session of its own: a signal to our process group must not reach it.
-    detached: true,
-    ...(uid === undefined ? {} : { uid }),
-    ...(gid === undefined ? {} : { gid }),
-  })
-  child.stdin?.on('error', () => {})
-  child.stdin?.write(`${token}\n`)
-  child.stdout.resume()
-  child.stderr.resume()
-  child.unref()
-  return {
-    dismiss() {
-      child.kill('SIGKILL')
-      child.stdin?.destroy()
-    },
+  const [file, ...args] = wardenCommand
+  const nowhere = openSync('/dev/null', 'r+')
+  try {
+    const child = spawner.startRaw({
+      file,
+      args,
+      cwd: '/',
+      env: wardenEnvironment,
+      stdio: ['pipe', nowhere, nowhere],
+      // In a session of its own: a signal to our process group must not reach it.
+      detached: true,
+      ...(uid === undefined ? {} : { uid }),
+      ...(gid === undefined ? {} : { gid }),
+    })
+    child.on('error', () => {})
+    child.stdin?.on('error', () => {})
+    child.stdin?.write(`${token}\n`)
+    child.unref()
+    if (child.stdin instanceof Socket) child.stdin.unref()
+    return {
+      dismiss() {
+        child.kill('SIGKILL')
+        child.stdin?.destroy()
+      },
+    }
+  } finally {
+    closeSync(nowhere)
   }
 }

@@ -38,7 +38,14 @@ export async function untilGone(
   }
 }
 
-export const hostMounts = (): readonly string[] => readFileSync('/proc/self/mountinfo', 'utf8').trimEnd().split('\n')
+// A container engine of the machine mounts roots and network namespaces as its containers come and go.
+const ofContainerEngine = / \S*\/(overlay2|netns|containers)\/\S+ /
+
+export const hostMounts = (): readonly string[] =>
+  readFileSync('/proc/self/mountinfo', 'utf8')
+    .trimEnd()
+    .split('\n')
+    .filter((line) => !ofContainerEngine.test(line))
 
 /** Everything below a directory, by relative name, directories with a slash. */
 export function entriesBelow(directory: string, prefix = ''): readonly string[] {

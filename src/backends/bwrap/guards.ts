@@ -3,7 +3,6 @@
 // What is missing is held by an empty placeholder. The host's owner may make, change or delete any of these names while a
 // sandbox lives, so they are looked at again before every exec.
 import { lstatSync } from 'node:fs'
-import { join } from 'node:path'
 import type { Mount } from '../../contract/mount.ts'
 import type { Guard } from './compile.ts'
 
@@ -34,7 +33,7 @@ export function guardsFor(held: readonly HeldName[], { sourceOf, isInSight }: Gu
       if (!isInSight(mount, guestPath)) return
       const rule = index === parts.length - 1 ? 'readonly' : 'pin'
       if (rules.get(guestPath)?.rule === 'readonly') return
-      rules.set(guestPath, { guestPath, source: join(sourceOf(mount), path), rule })
+      rules.set(guestPath, { guestPath, source: `${sourceOf(mount)}/${path}`, rule })
     })
   }
   const sealed = [...rules.values()].filter((guard) => guard.rule === 'readonly').map((guard) => `${guard.guestPath}/`)
@@ -49,7 +48,8 @@ export function stillHeld(held: readonly HeldName[]): boolean {
   return held.every(({ mount, name, kind }) => {
     const parts = name.split('/')
     return parts.every((_, index) => {
-      const seen = lstatSync(join(mount.hostPath, ...parts.slice(0, index + 1)), { throwIfNoEntry: false })
+      const path = `${mount.hostPath}/${parts.slice(0, index + 1).join('/')}`
+      const seen = lstatSync(path, { throwIfNoEntry: false })
       if (seen === undefined) return false
       return index < parts.length - 1 || kind === 'directory' ? seen.isDirectory() : seen.isFile()
     })

@@ -10,13 +10,17 @@ export interface LockPlace {
   readonly waitMs?: number
 }
 
+/** Who waits for somebody in the same process waits a turn: what is done under these locks is done at once. */
+const turns = 3
+const aTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
 export async function withLock<T>({ directory, name, waitMs = 10_000 }: LockPlace, work: () => Promise<T>): Promise<T> {
   const locks = openLockFiles(directory as HostPath)
   const until = Date.now() + waitMs
   try {
-    for (let pauseMs = 1; !locks.tryAcquire(name); pauseMs = Math.min(pauseMs * 2, 20)) {
+    for (let round = 0; !locks.tryAcquire(name); round += 1) {
       if (Date.now() > until) throw stillHeld(directory, name)
-      await delay(pauseMs)
+      await (round < turns ? aTurn() : delay(Math.min(2 ** (round - turns), 20)))
     }
     try {
       return await work()

@@ -3,14 +3,14 @@
 // Promises: nothing stays in the user's workspace, also after a kill at any moment (swept at the next start); nothing that
 // has content, or that we did not make, is ever removed; sandboxes of several processes may share a workspace.
 // Must not know mounts, bwrap or policy: names come in, what exists at them goes out.
-import type { BigIntStats } from 'node:fs'
+import { existsSync, type BigIntStats } from 'node:fs'
 import type { SandboxId } from '../../contract/ids.ts'
 import { isAlive, ownIdentity, type ProcessIdentity } from '../../process/identity.ts'
 import { findJournal, listJournals, removeTornJournals, settleJournal, underLock, type Journal } from './journal.ts'
 import { agreeOnKinds, closeParents, lay, type AfterStep, type Finding } from './placing/lay.ts'
-import { isSame } from './placing/remove.ts'
+import { isSame, type Identified } from './placing/remove.ts'
 import { sweepEntries, type Kept } from './placing/sweep.ts'
-import { locate } from './placing/walk.ts'
+import { locate, startAt } from './placing/walk.ts'
 
 export interface ProtectedName {
   readonly name: string
@@ -25,6 +25,8 @@ export interface ProtectedRoot {
   readonly descriptor: number
   /** For the journal: where a later process finds the root again. */
   readonly hostPath: string
+  /** The device that it has there, where the descriptor's is another: overlayfs shows one of its own. */
+  readonly device?: string
   readonly names: readonly ProtectedName[]
 }
 
@@ -91,14 +93,17 @@ async function undoLaying(stateDir: string, before: Journal, journals: readonly 
   settleJournal(stateDir, { ...now, entries: [...before.entries, ...remaining] })
 }
 
-function findAll(root: ProtectedRoot, isPlaceholder: (found: BigIntStats) => boolean, findings: Finding[]): void {
+function findAll(root: ProtectedRoot, isPlaceholder: (found: Identified) => boolean, findings: Finding[]): void {
+  const isLaid = ({ ino, dev }: BigIntStats): boolean =>
+    isPlaceholder({ ino, dev: root.device === undefined ? dev : BigInt(root.device) })
+  const start = startAt(root.descriptor)
   for (const { name, kind, content } of root.names) {
-    findings.push({ root, name, located: locate(root.descriptor, { name, kind, content, isPlaceholder }) })
+    findings.push({ root, name, located: locate(start, { name, kind, content, isPlaceholder: isLaid }) })
   }
 }
 
 /** Journals of the dead count too: what they left is a placeholder until it is swept, and may be used on. */
-function placeholderTest(journals: readonly Journal[]): (found: BigIntStats) => boolean {
+function placeholderTest(journals: readonly Journal[]): (found: Identified) => boolean {
   const { bootId } = ownIdentity()
   return (found) =>
     journals.some(({ owner, entries }) =>
@@ -130,8 +135,14 @@ async function liftUnlocked(sandboxId: SandboxId, stateDir: string): Promise<Lif
   if (journal === undefined) return { removed: 0, kept: [] }
   const others = journals.filter((each) => each !== journal && isAlive(each.owner))
   const { removed, kept, remaining } = sweepEntries(journal, others)
-  settleJournal(stateDir, { ...journal, entries: remaining })
+  settleJournal(stateDir, { ...withoutGoneGroup(journal), entries: remaining })
   return { removed, kept }
+}
+
+/** The sandbox is ending, so a control group that is gone will not be made any more. */
+function withoutGoneGroup(journal: Journal): Journal {
+  const { limitGroup, ...rest } = journal
+  return limitGroup?.some((directory) => existsSync(directory)) === true ? journal : rest
 }
 
 /** Takes away what processes that are gone have left. */

@@ -10,14 +10,25 @@ export interface OwnerNamespaces {
   close(): Promise<void>
 }
 
-export function ownerNamespaces(spawner: Spawner, bwrapPath: string, kernelId: number): OwnerNamespaces {
+export interface OwnerParts {
+  readonly spawner: Spawner
+  readonly bwrapPath: string
+  readonly kernelId: number
+  /** Makes the one for root's files, if somebody else has one. */
+  readonly ofRoot?: () => Promise<number>
+}
+
+export function ownerNamespaces({ spawner, bwrapPath, kernelId, ofRoot }: OwnerParts): OwnerNamespaces {
   const held = new Map<string, Promise<number>>()
   return {
     find(uid, gid) {
       const key = `${uid}:${gid}`
       const known = held.get(key)
       if (known !== undefined) return known
-      const made = makeNamespace(spawner, bwrapPath, { uid, gid, kernelId })
+      const made =
+        uid === 0 && gid === 0 && ofRoot !== undefined
+          ? ofRoot()
+          : makeNamespace(spawner, bwrapPath, { uid, gid, kernelId })
       held.set(key, made)
       return made
     },

@@ -1,7 +1,6 @@
 // Small reads and writes of control files. Every one is a system call into the kernel's control group code, done at once: it
 // takes microseconds, and a trip through the pool of threads takes longer than the call.
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { rmdir } from 'node:fs/promises'
+import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { GloveboxError } from '../../../errors/error.ts'
 
@@ -54,7 +53,7 @@ export async function removeGroup(directory: string, { deadlineMs }: { readonly 
   const until = Date.now() + deadlineMs
   for (let waitMs = 1; ; waitMs = Math.min(waitMs * 2, 50)) {
     try {
-      return await rmdir(directory)
+      return rmdirSync(directory)
     } catch (error) {
       if (hasCode(error, 'ENOENT')) return
       if (!hasCode(error, 'EBUSY') || Date.now() > until) {

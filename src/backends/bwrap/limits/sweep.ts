@@ -31,6 +31,8 @@ export async function recordLimitGroup(group: GroupRecord): Promise<void> {
 
 /** To be called when the group has been destroyed. Idempotent. */
 export async function forgetLimitGroup({ sandboxId, stateDir }: Omit<GroupRecord, 'directories'>): Promise<void> {
+  // Nobody else writes this journal, so what is gone stays gone, and a lock costs more than a look.
+  if (findJournal(stateDir, sandboxId) === undefined) return
   await underLock(stateDir, async () => {
     const journal = findJournal(stateDir, sandboxId)
     if (journal?.limitGroup === undefined) return

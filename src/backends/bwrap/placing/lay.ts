@@ -2,11 +2,11 @@
 // At whatever point it is cut off, the journal tells everything that may exist.
 import { closeSync, fstatSync } from 'node:fs'
 import { writeJournal, type Journal, type JournalEntry } from '../journal.ts'
-import { giveName, makeTemporary, newTemporaryName, type Made, type Target } from './make.ts'
+import { giveName, makeTemporary, newTemporaryName, type Made, type Owner, type Target } from './make.ts'
 import type { Located } from './walk.ts'
 
 export interface Finding {
-  readonly root: { readonly descriptor: number; readonly hostPath: string }
+  readonly root: { readonly descriptor: number; readonly hostPath: string; readonly device?: string }
   readonly name: string
   readonly located: Located
 }
@@ -23,11 +23,11 @@ interface Making {
 export function agreeOnKinds(findings: readonly Finding[]): readonly Finding[] {
   const asDirectory = new Set<string>()
   for (const { located } of findings) {
-    if (located.at === 'missing' && located.kind === 'directory') asDirectory.add(placeOf(located))
+    if (located.at === 'missing' && located.kind === 'directory') asDirectory.add(located.place)
   }
   return findings.map((finding) => {
     const { located } = finding
-    if (located.at !== 'missing' || !asDirectory.has(placeOf(located))) return finding
+    if (located.at !== 'missing' || !asDirectory.has(located.place)) return finding
     const { content: _filling, ...empty } = located
     return { ...finding, located: { ...empty, kind: 'directory' } }
   })
@@ -37,16 +37,10 @@ export function agreeOnKinds(findings: readonly Finding[]): readonly Finding[] {
 function planMakings(findings: readonly Finding[]): readonly Making[] {
   const makings = new Map<string, Making>()
   for (const { root, located } of findings) {
-    if (located.at !== 'missing' || makings.has(placeOf(located))) continue
-    makings.set(placeOf(located), { root, target: { ...located, temporary: newTemporaryName() } })
+    if (located.at !== 'missing' || makings.has(located.place)) continue
+    makings.set(located.place, { root, target: { ...located, temporary: newTemporaryName() } })
   }
   return [...makings.values()]
-}
-
-/** By the directory's identity: two mounts may show the same one. */
-function placeOf({ parent, component }: Extract<Located, { at: 'missing' }>): string {
-  const { dev, ino } = fstatSync(parent, { bigint: true })
-  return `${dev}:${ino}/${component}`
 }
 
 export interface LayContext {
@@ -64,7 +58,8 @@ export async function lay({ stateDir, journal, afterStep }: LayContext, findings
   record(makings.map((making) => entryOf(making)))
   await afterStep?.('journal written')
   if (makings.length === 0) return
-  const made = makings.map((making) => ({ making, made: makeTemporary(making.target, ownerFor(making)) }))
+  const ownerOf = ownersOfRoots()
+  const made = makings.map((making) => ({ making, made: makeTemporary(making.target, ownerOf(making)) }))
   await afterStep?.('temporaries made')
   record(made.map((each) => entryOf(each.making, each.made)))
   await afterStep?.('inodes recorded')
@@ -94,14 +89,16 @@ function isListed(held: readonly JournalEntry[], entries: readonly JournalEntry[
 function sharedEntries(findings: readonly Finding[]): readonly JournalEntry[] {
   const entries = findings.flatMap(({ root, located }) => {
     if (located.at !== 'placeholder') return []
-    const { maskedName: name, kind, device, inode, content } = located
+    const { maskedName: name, kind, inode, content } = located
+    const device = root.device ?? located.device
     return [{ root: root.hostPath, name, kind, device, inode, ...(content === undefined ? {} : { content }) }]
   })
   return [...new Map(entries.map((entry) => [`${entry.device}:${entry.inode}`, entry])).values()]
 }
 
 export function closeParents(findings: readonly Finding[]): void {
-  for (const { located } of findings) if (located.at === 'missing') closeSync(located.parent)
+  for (const { root, located } of findings)
+    if (located.at === 'missing' && located.parent !== root.descriptor) closeSync(located.parent)
 }
 
 const entryOf = ({ root, target }: Making, made?: Made): JournalEntry => ({
@@ -111,9 +108,16 @@ const entryOf = ({ root, target }: Making, made?: Made): JournalEntry => ({
   ...(target.content === undefined ? {} : { content: target.content }),
   temporary: target.temporary,
   ...made,
+  ...(made === undefined || root.device === undefined ? {} : { device: root.device }),
 })
 
 /** Made by root, it still belongs to whom the mount belongs to. */
-function ownerFor({ root }: Making): { readonly uid: number; readonly gid: number } | undefined {
-  return process.getuid?.() === 0 ? fstatSync(root.descriptor) : undefined
+function ownersOfRoots(): (making: Making) => Owner | undefined {
+  if (process.getuid?.() !== 0) return () => undefined
+  const known = new Map<number, Owner>()
+  return ({ root: { descriptor } }) => {
+    const owner = known.get(descriptor) ?? fstatSync(descriptor, { bigint: true })
+    known.set(descriptor, owner)
+    return owner
+  }
 }

@@ -12,6 +12,7 @@ import {
   renameSync,
   unlinkSync,
   writeSync,
+  type BigIntStats,
 } from 'node:fs'
 import { GloveboxError } from '../../../errors/error.ts'
 import { hasCode } from './codes.ts'
@@ -34,27 +35,47 @@ export interface Made {
 
 export const newTemporaryName = (): string => `.glovebox-${randomBytes(12).toString('hex')}`
 
+export interface Owner {
+  readonly uid: bigint
+  readonly gid: bigint
+}
+
 /** Under its temporary name. `owner` is set when we are root, so that the user can remove what belongs beside their files. */
-export function makeTemporary(target: Target, owner: { readonly uid: number; readonly gid: number } | undefined): Made {
+export function makeTemporary(target: Target, owner: Owner | undefined): Made {
+  const path = below(target.parent, target.temporary)
   try {
-    const descriptor = openNew(below(target.parent, target.temporary), target.kind)
-    try {
-      if (target.content !== undefined) writeSync(descriptor, target.content)
-      if (owner !== undefined) fchownSync(descriptor, owner.uid, owner.gid)
-      const stat = fstatSync(descriptor, { bigint: true })
-      return { device: String(stat.dev), inode: String(stat.ino) }
-    } finally {
-      closeSync(descriptor)
-    }
+    const { dev, ino } = target.kind === 'file' ? makeFile(path, target.content, owner) : makeDirectory(path, owner)
+    return { device: String(dev), inode: String(ino) }
   } catch (error) {
     throw cannotHold(target, error)
   }
 }
 
-function openNew(path: string, kind: 'file' | 'directory'): number {
-  if (kind === 'file') return openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o644)
+function makeFile(path: string, content: string | undefined, owner: Owner | undefined): BigIntStats {
+  const descriptor = openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o644)
+  try {
+    if (content !== undefined) writeSync(descriptor, content)
+    return owned(descriptor, owner)
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+function makeDirectory(path: string, owner: Owner | undefined): BigIntStats {
   mkdirSync(path, 0o755)
-  return openSync(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
+  const descriptor = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
+  try {
+    return owned(descriptor, owner)
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+function owned(descriptor: number, owner: Owner | undefined): BigIntStats {
+  const made = fstatSync(descriptor, { bigint: true })
+  if (owner !== undefined && (made.uid !== owner.uid || made.gid !== owner.gid))
+    fchownSync(descriptor, Number(owner.uid), Number(owner.gid))
+  return made
 }
 
 /** Gives it the protected name, and never takes the place of a file that came there in the meantime. */

@@ -2,43 +2,59 @@
 import { closeSync, rmdirSync, unlinkSync, type BigIntStats } from 'node:fs'
 import type { JournalEntry } from '../journal.ts'
 import { hasCode } from './codes.ts'
-import { below, findEntry, findParent, isUntouched, openRoot } from './walk.ts'
+import { below, findEntry, inParent, isUntouched, openRoot } from './walk.ts'
 
 export type Removal = 'removed' | 'gone' | 'has content' | 'is something else'
 
-export function isSame(entry: JournalEntry, found: BigIntStats, { sameBoot }: { readonly sameBoot: boolean }): boolean {
+export type Identified = Pick<BigIntStats, 'dev' | 'ino'>
+
+export function isSame(entry: JournalEntry, found: Identified, { sameBoot }: { readonly sameBoot: boolean }): boolean {
   if (entry.inode === undefined || String(found.ino) !== entry.inode) return false
   // Device numbers may be given out anew at boot; inode numbers are on disk.
   return !sameBoot || String(found.dev) === entry.device
 }
 
-export function removePlaceholder(entry: JournalEntry, options: { readonly sameBoot: boolean }): Removal {
-  const root = findRoot(entry.root)
-  if (root === undefined) return 'gone'
-  try {
-    const place = findParent(root, entry.name)
-    if (place === undefined) return 'gone'
-    try {
-      removeTemporary(place.parent, entry)
-      return removeAt(place, entry, options)
-    } finally {
-      closeSync(place.parent)
-    }
-  } finally {
-    closeSync(root)
+/** The roots that a journal names, each opened once. */
+export interface Roots {
+  /** Undefined: it is gone. */
+  find(path: string): number | undefined
+  close(): void
+}
+
+export function openRoots(): Roots {
+  const opened = new Map<string, number | undefined>()
+  return {
+    find(path) {
+      if (!opened.has(path)) opened.set(path, findRoot(path))
+      return opened.get(path)
+    },
+    close() {
+      for (const descriptor of opened.values()) if (descriptor !== undefined) closeSync(descriptor)
+    },
   }
 }
 
+export function removePlaceholder(entry: JournalEntry, roots: Roots, options: { readonly sameBoot: boolean }): Removal {
+  const root = roots.find(entry.root)
+  if (root === undefined) return 'gone'
+  return inParent(root, entry.name, (parent, component) => removeAt(parent, component, entry, options)) ?? 'gone'
+}
+
 function removeAt(
-  { parent, component }: { readonly parent: number; readonly component: string },
+  parent: number,
+  component: string,
   entry: JournalEntry,
   options: { readonly sameBoot: boolean },
 ): Removal {
   const found = findEntry(parent, component)
+  const isOurs = found !== undefined && isSame(entry, found, options)
+  // A directory has one name, and so has a file with one link: the temporary one is gone then.
+  if (!isOurs || !(found.isDirectory() || found.nlink === 1n)) removeTemporary(parent, entry)
   if (found === undefined) return 'gone'
   // Without an inode on record it never got this name: whatever is here, we did not put it.
-  if (!isSame(entry, found, options)) return 'is something else'
-  if (!isUntouched(parent, component, found, entry.content)) return 'has content'
+  if (!isOurs) return 'is something else'
+  // A directory that is not empty refuses to go.
+  if (!found.isDirectory() && !isUntouched(parent, component, found, entry.content)) return 'has content'
   return removeEmpty(below(parent, component), found) ? 'removed' : 'has content'
 }
 

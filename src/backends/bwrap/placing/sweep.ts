@@ -1,7 +1,7 @@
 // Takes away what a journal lists, but for what a sandbox that is still alive lists too.
 import { ownIdentity } from '../../../process/identity.ts'
 import type { Journal, JournalEntry } from '../journal.ts'
-import { removePlaceholder } from './remove.ts'
+import { openRoots, removePlaceholder } from './remove.ts'
 
 export interface Kept {
   /** On the host; for the operator only. */
@@ -20,12 +20,13 @@ export function sweepEntries(journal: Journal, live: readonly Journal[]): SweptE
   const sameBoot = journal.owner.bootId === ownIdentity().bootId
   const kept: Kept[] = []
   const remaining: JournalEntry[] = []
+  const roots = openRoots()
   let removed = 0
   for (const entry of journal.entries) {
     if (live.some((other) => other.entries.some((used) => isSamePlaceholder(entry, used, sameBoot)))) continue
     const path = `${entry.root}/${entry.name}`
     try {
-      const removal = removePlaceholder(entry, { sameBoot })
+      const removal = removePlaceholder(entry, roots, { sameBoot })
       if (removal === 'removed') removed += 1
       // Without an inode it was never there, and what is there now was always the user's.
       else if (removal !== 'gone' && entry.inode !== undefined) kept.push({ path, why: removal })
@@ -34,6 +35,7 @@ export function sweepEntries(journal: Journal, live: readonly Journal[]): SweptE
       remaining.push(entry)
     }
   }
+  roots.close()
   return { removed, kept, remaining }
 }
 

@@ -1,7 +1,16 @@
 // The way from a mount root to a protected name, by descriptor: the guest may swap any component at any time, so each
 // is opened relative to the one before and never through a symlink. Calls are synchronous: they are few, and on the
 // path of every start.
-import { closeSync, constants, lstatSync, openSync, readdirSync, readFileSync, type BigIntStats } from 'node:fs'
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  type BigIntStats,
+} from 'node:fs'
 import { GloveboxError } from '../../../errors/error.ts'
 import { hasCode } from './codes.ts'
 
@@ -18,7 +27,7 @@ export type Located =
       readonly device: string
       readonly inode: string
     }
-  /** `parent` is an open descriptor that the caller closes. */
+  /** `parent` is an open descriptor: the root's own, or one that the caller closes. */
   | {
       readonly at: 'missing'
       readonly maskedName: string
@@ -26,6 +35,8 @@ export type Located =
       readonly content?: string
       readonly parent: number
       readonly component: string
+      /** By the directory's identity: two mounts may show the same one. */
+      readonly place: string
     }
 
 export interface WalkOptions {
@@ -37,15 +48,28 @@ export interface WalkOptions {
   isPlaceholder(found: BigIntStats): boolean
 }
 
-export function locate(root: number, options: WalkOptions): Located {
+/** Where a walk begins. */
+export interface Start {
+  readonly descriptor: number
+  readonly identity: string
+}
+
+export const startAt = (descriptor: number): Start => ({ descriptor, identity: identityOf(descriptor) })
+
+function identityOf(descriptor: number): string {
+  const { dev, ino } = fstatSync(descriptor, { bigint: true })
+  return `${dev}:${ino}`
+}
+
+export function locate(root: Start, options: WalkOptions): Located {
   const components = splitName(options.name)
   const opened: number[] = []
   try {
     for (const [index, component] of components.entries()) {
-      const directory = opened.at(-1) ?? root
+      const directory = opened.at(-1) ?? root.descriptor
       const step = { directory, component, maskedName: components.slice(0, index + 1).join('/') }
       const isLast = index === components.length - 1
-      const located = look(step, { ...options, isLast })
+      const located = look(step, { ...options, isLast, root })
       if (located !== undefined) return located
       opened.push(enter(step))
     }
@@ -62,7 +86,10 @@ interface Step {
 }
 
 /** Undefined: a directory on the way, to be entered. */
-function look(step: Step, options: WalkOptions & { readonly isLast: boolean }): Located | undefined {
+function look(
+  step: Step,
+  options: WalkOptions & { readonly isLast: boolean; readonly root: Start },
+): Located | undefined {
   const { directory, component, maskedName } = step
   const found = findEntry(directory, component)
   const content = options.isLast ? options.content : undefined
@@ -70,7 +97,7 @@ function look(step: Step, options: WalkOptions & { readonly isLast: boolean }): 
   if (found === undefined) {
     // What leads to a protected name is held as a directory, as the guest would have to make one there.
     const kind = options.isLast ? options.kind : 'directory'
-    return { at: 'missing', maskedName, kind, parent: openAgain(directory), component, ...filled }
+    return { at: 'missing', maskedName, kind, ...placeIn(directory, component, options.root), component, ...filled }
   }
   // SECURITY: a mount laid over a symlink lands where the symlink points, and the name itself stays open.
   // test/attacks/files: "a symlinked protected path is refused"
@@ -93,31 +120,38 @@ function enter({ directory, component, maskedName }: Step): number {
   }
 }
 
+/** Most names lie in the root itself, which is open for as long as anybody looks at it. */
+function placeIn(
+  directory: number,
+  component: string,
+  root: Start,
+): { readonly parent: number; readonly place: string } {
+  const isRoot = directory === root.descriptor
+  const identity = isRoot ? root.identity : identityOf(directory)
+  return { parent: isRoot ? directory : openAgain(directory), place: `${identity}/${component}` }
+}
+
 /** A second descriptor of the same directory, for somebody else to close. */
 const openAgain = (directory: number): number =>
   openSync(`/proc/self/fd/${directory}`, constants.O_RDONLY | constants.O_DIRECTORY)
 
-/** Opens the directory that holds a name; undefined when the way there is gone or leads through something else. */
-export function findParent(
-  root: number,
-  name: string,
-): { readonly parent: number; readonly component: string } | undefined {
+/** Opens the directories that lead to a name; undefined when the way there is gone or leads through something else. */
+export function inParent<T>(root: number, name: string, work: (parent: number, component: string) => T): T | undefined {
   const components = splitName(name)
-  const component = components.pop()
-  if (component === undefined) return undefined
-  let parent = openAgain(root)
-  for (const each of components) {
-    try {
-      const next = openSync(below(parent, each), asDirectory)
-      closeSync(parent)
-      parent = next
-    } catch (error) {
-      closeSync(parent)
-      if (hasCode(error, 'ENOENT', 'ENOTDIR', 'ELOOP')) return undefined
-      throw error
-    }
+  const component = components.pop() as string
+  const opened: number[] = []
+  try {
+    for (const each of components) opened.push(openSync(below(opened.at(-1) ?? root, each), asDirectory))
+  } catch (error) {
+    for (const descriptor of opened) closeSync(descriptor)
+    if (hasCode(error, 'ENOENT', 'ENOTDIR', 'ELOOP')) return undefined
+    throw error
   }
-  return { parent, component }
+  try {
+    return work(opened.at(-1) ?? root, component)
+  } finally {
+    for (const descriptor of opened) closeSync(descriptor)
+  }
 }
 
 export const below = (directory: number, component: string): string => `/proc/self/fd/${directory}/${component}`
