@@ -6,6 +6,7 @@ const subjects = {
   'filesystem.isolated': 'files outside the mounts',
   'mount.readonly': 'read-only mounts',
   'mount.vault': 'vaults',
+  'mount.layers': 'layers under a mount (forks)',
   'files.protected': 'protected names (`.git/hooks` …)',
   'files.denyRead': 'hidden paths',
   'network.none': 'network: none',
@@ -34,8 +35,9 @@ export function isolationTable({ capabilityNames, bwrap, local }) {
       cpu: `cgroup v1, v2 or systemd scope, ${groups}`,
       pids: `RLIMIT_NPROC, and a cgroup ${groups}`,
       'syscalls.filtered': 'seccomp filter for x64 and arm64',
+      'mount.layers': 'overlayfs in a private mount namespace, when root starts it; else refused',
     },
-    local: local({ processTable: true }),
+    local: { ...local({ processTable: true }), 'mount.layers': 'refused' },
   }
   const missing = capabilityNames.filter((name) => subjects[name] === undefined)
   if (missing.length > 0) throw new Error(`script/generate/isolation.mjs has no words for ${missing.join(', ')}`)

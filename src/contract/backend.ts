@@ -65,6 +65,8 @@ export interface Backend {
   list(): Promise<readonly BoundaryInfo[]>
   /** Law: destroy is idempotent, and ends everything that runs inside. */
   destroy(id: SandboxId): Promise<void>
+  /** Lays the layers of a mount and takes them away again; rejects where they cannot be laid. Absent: they never can. */
+  tryLayers?(mount: Mount): Promise<void>
   /** Gives back what the backend itself holds: threads, descriptors. Whoever opened it calls this last, and once. */
   close?(): Promise<void>
 }

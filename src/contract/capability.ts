@@ -6,6 +6,7 @@ export const capabilityNames = [
   'filesystem.isolated', // only mounts and the system's read-only directories are reachable
   'mount.readonly', // a read-only mount is read-only for commands, not only for file actions
   'mount.vault', // a vault's contents are unreachable for commands
+  'mount.layers', // a mount shows directories below its own that it never changes
   'files.protected', // protected names can be neither changed nor created by commands
   'files.denyRead', // masked paths can be neither read nor listed by commands
   'network.none',

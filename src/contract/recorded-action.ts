@@ -76,7 +76,7 @@ export const treeEntrySchema = z.strictObject({
 })
 export type TreeEntry = z.infer<typeof treeEntrySchema>
 
-/** archive/base.json: the trees before the first action. Law: folding it and every change set gives the trees as they are. */
+/** archive/base.json: the trees before the first action. Law: folding the start and every change set gives the trees as they are. */
 export const startStateSchema = z.strictObject({
   by: z.enum(['walk', 'overlay']),
   complete: z.boolean(),

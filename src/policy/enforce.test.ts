@@ -36,7 +36,14 @@ describe('the account of a policy', () => {
     expect(enforced.map(({ what }) => what)).toEqual(
       capabilityNames.filter(
         (name) =>
-          !['mount.readonly', 'mount.vault', 'files.denyRead', 'network.allowlist', 'network.full'].includes(name),
+          ![
+            'mount.readonly',
+            'mount.vault',
+            'mount.layers',
+            'files.denyRead',
+            'network.allowlist',
+            'network.full',
+          ].includes(name),
       ),
     )
     expect(enforced).toContainEqual({ what: 'memory', by: 'by memory' })
@@ -116,6 +123,16 @@ describe('the account of a policy', () => {
     expect(() => account({ isolates: false, capabilities: {}, mounts: [mount('vault')] })).toThrow(
       unenforceable('mount.vault'),
     )
+  })
+
+  it('a mount with layers is refused where they cannot be laid, isolated or not', () => {
+    const layered = { ...mount('rw'), over: { lower: [], work: '/w' as HostPath } }
+    for (const isolates of [true, false]) {
+      expect(() => account({ isolates, capabilities: without('mount.layers'), mounts: [layered] })).toThrow(
+        unenforceable('mount.layers'),
+      )
+    }
+    expect(account({ mounts: [layered] }).enforced.map(({ what }) => what)).toContain('mount.layers')
   })
 
   it('the refusal names everything that is missing at once, and no host path', () => {

@@ -51,11 +51,12 @@ function needsOfField<F extends PolicyField>(
 
 /** The mode of a mount is always somebody's word. Where nothing is isolated, file actions still hold a read-only mount, and
  * the account says that commands do not; a vault's contents must never be in reach, whoever asks. */
-function needsOfMount({ mode, guestPath }: Mount, isolates: boolean): readonly Need[] {
-  if (mode === 'rw') return []
+function needsOfMount({ mode, guestPath, over }: Mount, isolates: boolean): readonly Need[] {
   const because = `mount ${guestPath}`
   return [
-    mode === 'ro' ? { what: 'mount.readonly', because, must: isolates } : { what: 'mount.vault', because, must: true },
+    ...(over === undefined ? [] : [{ what: 'mount.layers', because, must: true } as const]),
+    ...(mode === 'ro' ? [{ what: 'mount.readonly', because, must: isolates } as const] : []),
+    ...(mode === 'vault' ? [{ what: 'mount.vault', because, must: true } as const] : []),
   ]
 }
 

@@ -8,6 +8,8 @@ export interface MountRequest {
   readonly guestPath: string
   readonly hostPath: string
   readonly mode?: MountMode
+  /** Never written by a person: made for a run that continues another. */
+  readonly over?: { readonly lower: readonly string[]; readonly work: string }
 }
 
 export const mountModes = ['ro', 'rw', 'vault'] as const satisfies readonly MountMode[]

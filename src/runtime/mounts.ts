@@ -32,7 +32,11 @@ export function resolveMounts(requests: readonly MountRequest[]): readonly Mount
     const mode = request.mode ?? 'rw'
     if (!mountModes.includes(mode))
       throw refuse(guestPath, `'${mode}' is not a mode`, `Modes: ${mountModes.join(', ')}.`)
-    return { guestPath, hostPath: hostSide(guestPath, request.hostPath), mode }
+    const over = request.over && {
+      lower: request.over.lower.map((layer) => hostSide(guestPath, layer)),
+      work: hostSide(guestPath, request.over.work),
+    }
+    return { guestPath, hostPath: hostSide(guestPath, request.hostPath), mode, ...(over && { over }) }
   })
   refuseOpenVaults(mounts)
   return mounts

@@ -12,6 +12,7 @@ import { seccomp } from './catalog/seccomp.ts'
 import { settings } from './catalog/settings.ts'
 import { symlinkRace } from './catalog/symlink-race.ts'
 import { kernel } from './catalog/kernel.ts'
+import { layers } from './catalog/layers.ts'
 import { limits } from './catalog/limits.ts'
 import { network } from './catalog/network.ts'
 import { output } from './catalog/output.ts'
@@ -23,6 +24,7 @@ export const catalog: readonly AttackRow[] = [
   ...files,
   ...hostPaths,
   ...symlinkRace,
+  ...layers,
   ...persistence,
   ...actions,
   ...settings,

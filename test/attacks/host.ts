@@ -25,6 +25,7 @@ export interface MountOption {
   readonly guestPath: string
   readonly hostPath: string
   readonly mode?: 'rw' | 'ro' | 'vault'
+  readonly over?: { readonly lower: readonly string[]; readonly work: string }
 }
 
 export interface SandboxOptions {

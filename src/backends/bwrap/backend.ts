@@ -68,9 +68,9 @@ export async function openBackend(options: BwrapOptions): Promise<Backend> {
   sweeping.catch(() => {})
   const title = `glovebox-gate-${randomUUID()}`
   let warden: Warden | undefined
-  const guardOnce = (): void => {
+  const guardOnce = (opened: Launcher): void => {
     const ids = startedByRoot ? { uid: guestKernelId, gid: guestKernelId } : {}
-    warden ??= startWarden(spawner, { token: title, ...ids })
+    warden ??= opened.guard?.(title) ?? startWarden(spawner, { token: title, ...ids })
   }
 
   const destroy = async (id: SandboxId): Promise<void> => {
@@ -101,7 +101,7 @@ export async function openBackend(options: BwrapOptions): Promise<Backend> {
       })
       // Started while the boundary waits for the disk; nothing runs in it before this returns.
       try {
-        guardOnce()
+        guardOnce(opened)
       } catch (error) {
         await making.then((made) => made.end())
         throw error

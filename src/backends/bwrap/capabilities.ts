@@ -15,6 +15,7 @@ export function capabilitiesFor(facts: HostFacts, limits: LimitsFacts): Capabili
     'filesystem.isolated': 'mount namespace with an allow-listed root',
     'mount.readonly': 'read-only bind mounts',
     'mount.vault': 'empty files in place of the contents',
+    ...(facts.startedByRoot ? { 'mount.layers': 'overlayfs in a private mount namespace' } : {}),
     'files.protected': 'read-only bind mounts over the names, their parents pinned',
     'files.denyRead': 'masks that can be neither read nor listed',
     'network.none': 'network namespace with nothing but loopback',
@@ -35,5 +36,9 @@ export function capabilitiesFor(facts: HostFacts, limits: LimitsFacts): Capabili
 
 export const whyNot =
   (limits: LimitsFacts) =>
-  (capability: Capability): string =>
-    capability === 'memory' || capability === 'cpu' ? limits.by : 'bubblewrap has no means for it'
+  (capability: Capability): string => {
+    if (capability === 'memory' || capability === 'cpu') return limits.by
+    return capability === 'mount.layers'
+      ? 'started by an ordinary user, Glovebox lays no layers'
+      : 'bubblewrap has no means for it'
+  }

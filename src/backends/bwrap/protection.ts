@@ -11,6 +11,7 @@ import { findBuiltInProtection } from '../../policy/protect.ts'
 import type { Guard } from './compile.ts'
 import { pinsForMasks } from './masks.ts'
 import { guardsFor, stillHeld, type HeldName } from './guards.ts'
+import type { OnDisk } from './layers.ts'
 import { nestedRepositories } from './nested-repositories.ts'
 import { layPlaceholders, liftPlaceholders, type ProtectedName } from './placeholders.ts'
 
@@ -28,11 +29,13 @@ export interface ProtectionParts {
   readonly stateDir: string
   readonly spec: SandboxSpec
   readonly files: HostFiles
+  /** Where a mount with layers keeps what is made in it. */
+  readonly onDisk: (mount: Mount) => OnDisk | undefined
 }
 
 const repositoryNames = ['.git/hooks', '.git/config', '.git/commondir'] as const
 
-export async function openProtection({ id, stateDir, spec, files }: ProtectionParts): Promise<Protection> {
+export async function openProtection({ id, stateDir, spec, files, onDisk }: ProtectionParts): Promise<Protection> {
   const table = mountTable(spec.mounts)
   const wanted = new Map(
     spec.mounts.map((mount) => [mount, [...protectedNames(mount, spec), ...mountPoints(mount, spec)]]),
@@ -49,12 +52,15 @@ export async function openProtection({ id, stateDir, spec, files }: ProtectionPa
       descriptor: files.rootDescriptor(mount),
       hostPath: mount.hostPath,
       names: wanted.get(mount) ?? [],
+      ...onDisk(mount),
     }))
     const placed = await layPlaceholders({ sandboxId: id, stateDir, roots })
     held = placed.flatMap(({ hostPath, name, maskedName, kind }) =>
       mounts
         .filter(
-          (mount) => mount.hostPath === hostPath && wanted.get(mount)?.some((each) => each.name === name) === true,
+          (mount) =>
+            (onDisk(mount)?.hostPath ?? mount.hostPath) === hostPath &&
+            wanted.get(mount)?.some((each) => each.name === name) === true,
         )
         .map((mount) => ({ mount, name: maskedName, kind })),
     )

@@ -32,6 +32,8 @@ export interface SourceParts {
   readonly facts: HostFacts
   readonly files: HostFiles
   readonly launcher: Launcher
+  /** Where bwrap finds what is laid already. */
+  readonly staged: (hostPath: string) => string | undefined
 }
 
 export async function openSources(parts: SourceParts): Promise<Sources> {
@@ -75,6 +77,8 @@ async function stagedSources(parts: SourceParts, stage: NonNullable<Launcher['st
   const { spec, behind, facts, launcher } = parts
   const staged: string[] = []
   const put = async (hostPath: string): Promise<string> => {
+    const laid = parts.staged(hostPath)
+    if (laid !== undefined) return laid
     const seen = statSync(hostPath)
     try {
       const target = await stage({

@@ -4,6 +4,7 @@
 // means: it carries words and descriptors, and policy has been decided before.
 import type { ExtraDescriptor, SpawnedChild } from '../../../process/spawn.ts'
 import { openSpawner } from '../../../process/spawn.ts'
+import type { Warden } from '../../../process/warden.ts'
 import type { StandardInput } from '../../../process/wiring.ts'
 import type { LaidLayers, LayerRequest, StageRequest } from './messages.ts'
 
@@ -20,6 +21,8 @@ export interface Launcher {
   /** Absent: this launcher cannot lay directories over each other. */
   readonly layer?: (request: LayerRequest) => Promise<LaidLayers>
   unstage(target: string): Promise<void>
+  /** Absent: it has no warden of its own. */
+  readonly guard?: (token: string) => Warden
   launch(request: Launch): Promise<SpawnedChild>
   close(): Promise<void>
 }

@@ -9,6 +9,29 @@ export interface StageRequest {
   readonly ownerGid: number
 }
 
+export interface PinnedDirectory {
+  readonly hostPath: string
+  readonly device: number
+  readonly inode: number
+}
+
+/** Directories that are to be seen as one, with all changes going into `upper`. */
+export interface LayerRequest {
+  readonly upper: PinnedDirectory
+  readonly work: string
+  /** Nearest first. */
+  readonly lower: readonly PinnedDirectory[]
+  readonly ownerUid: number
+  readonly ownerGid: number
+}
+
+export interface LaidLayers {
+  /** Where bwrap finds them. */
+  readonly target: string
+  /** The same place for the host's own file access. Whoever gets the answer closes it. */
+  readonly descriptor: number
+}
+
 export interface LaunchRequest {
   readonly file: string
   readonly args: readonly string[]
@@ -19,13 +42,16 @@ export interface LaunchRequest {
 
 export type ToThread =
   | { readonly kind: 'stage'; readonly serial: number; readonly request: StageRequest }
+  | { readonly kind: 'layer'; readonly serial: number; readonly request: LayerRequest }
   | { readonly kind: 'unstage'; readonly serial: number; readonly target: string }
   | { readonly kind: 'launch'; readonly serial: number; readonly request: LaunchRequest }
   | { readonly kind: 'close'; readonly serial: number }
 
+export type Answer = string | number | LaidLayers
+
 export type FromThread =
   | { readonly kind: 'ready' }
-  | { readonly kind: 'done'; readonly serial: number; readonly value: string | number }
+  | { readonly kind: 'done'; readonly serial: number; readonly value: Answer }
   | { readonly kind: 'failed'; readonly serial: number; readonly what: string }
   | {
       readonly kind: 'exited'

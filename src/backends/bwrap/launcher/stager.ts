@@ -11,10 +11,11 @@ import {
   unlinkSync,
   writeFileSync,
 } from 'node:fs'
-import type { Spawner } from '../../../process/spawn.ts'
-import type { StageRequest } from './messages.ts'
+import { layerOwners } from './layer-owners.ts'
+import { layDirectories } from './layers.ts'
+import type { LaidLayers, LayerRequest, StageRequest } from './messages.ts'
 import { loadNative } from './native.ts'
-import { ownerNamespaces } from './owners.ts'
+import { ownerNamespaces, type OwnerParts } from './owners.ts'
 
 // The guest gets no /sys, so in this namespace a directory there is free; it exists everywhere and anyone may traverse it.
 // Not /sys itself: Node's pool of threads sees the mounts of whichever thread first made it work, which may be this one,
@@ -27,30 +28,45 @@ const openPath = 0o10000000
 export interface Stager {
   /** Gives the path at which bwrap, started from this thread, finds it. */
   stage(request: StageRequest): Promise<string>
+  /** Directories laid over each other, changes going into the uppermost. Taken away by `unstage` too. */
+  layer(request: LayerRequest): Promise<LaidLayers>
   unstage(target: string): void
   /** Gives back descriptors. What is still laid ends with the thread. */
   close(): Promise<void>
 }
 
-export function leaveHostAndStage(spawner: Spawner, bwrapPath: string, kernelId: number): Stager {
+export function leaveHostAndStage(parts: OwnerParts): Stager {
+  const { spawner, bwrapPath, kernelId } = parts
   const native = loadNative()
-  const owners = ownerNamespaces(spawner, bwrapPath, kernelId)
+  const owners = ownerNamespaces(parts)
   const root = existsSync(stagingRoot) ? stagingRoot : stagingRootWithoutSysfs
   native.leaveHostMounts()
   native.mountTmpfs(root)
   // Most mounts of root's belong to root; its namespace is made while the caller does other things.
-  owners.find(0, 0).catch(() => {})
+  if (parts.ofRoot === undefined) owners.find(0, 0).catch(() => {})
   let count = 0
+  const newTarget = (): string => `${root}/${(count += 1)}`
   return {
     close: () => owners.close(),
+    async layer(request) {
+      const namespace = await layerOwners(spawner, bwrapPath, {
+        uid: request.ownerUid,
+        gid: request.ownerGid,
+        kernelId,
+      })
+      try {
+        return layDirectories({ native, namespace, newTarget }, request)
+      } finally {
+        closeSync(namespace)
+      }
+    },
     async stage(request) {
       const namespace = await owners.find(request.ownerUid, request.ownerGid)
       const descriptor = openSync(request.hostPath, openPath | constants.O_NOFOLLOW)
       try {
         const seen = fstatSync(descriptor)
         if (seen.dev !== request.device || seen.ino !== request.inode) throw new Error('the host path was swapped')
-        count += 1
-        const target = `${root}/${count}`
+        const target = newTarget()
         if (seen.isDirectory()) mkdirSync(target)
         else writeFileSync(target, '')
         const tree = native.cloneWithOwners(descriptor, namespace)

@@ -3,7 +3,7 @@
 import { closeSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
 import { openSpawner } from '../../../process/spawn.ts'
-import type { FromThread, LaunchRequest, ThreadData, ToThread } from './messages.ts'
+import type { Answer, FromThread, LaunchRequest, ThreadData, ToThread } from './messages.ts'
 import { leaveHostAndStage, type Stager } from './stager.ts'
 
 const port = parentPort
@@ -40,7 +40,7 @@ function launch(request: LaunchRequest): number {
 
 function openStager(): Stager {
   try {
-    return leaveHostAndStage(spawner, bwrapPath, kernelId)
+    return leaveHostAndStage({ spawner, bwrapPath, kernelId })
   } catch (error) {
     spawner.close()
     throw error
@@ -54,8 +54,9 @@ async function close(): Promise<number> {
   return 0
 }
 
-async function perform(message: ToThread): Promise<string | number> {
+async function perform(message: ToThread): Promise<Answer> {
   if (message.kind === 'stage') return stager.stage(message.request)
+  if (message.kind === 'layer') return stager.layer(message.request)
   if (message.kind === 'launch') return launch(message.request)
   if (message.kind === 'close') return close()
   stager.unstage(message.target)
