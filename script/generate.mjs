@@ -1,12 +1,13 @@
-// Writes the pages that are made from the code: docs/reference, and the tables in README.md and SECURITY.md between
-// `<!-- generated:NAME -->` and `<!-- /generated:NAME -->`. With --check it writes nothing and names what is stale.
-// Nothing here asks the host: the same sources give the same bytes everywhere.
+// Writes what is made from the code: docs/reference, the JSON Schemas in schemas/, and the tables in README.md and
+// SECURITY.md between `<!-- generated:NAME -->` and `<!-- /generated:NAME -->`. With --check it writes nothing and names
+// what is stale. Nothing here asks the host: the same sources give the same bytes everywhere.
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { loadSources } from './generate/load.mjs'
 import { errorsPage } from './generate/errors.mjs'
 import { actionPages } from './generate/actions.mjs'
+import { schemaFiles } from './generate/schemas.mjs'
 import { policyPage } from './generate/policy.mjs'
 import { commandLinePage } from './generate/command-line.mjs'
 import { isolationTable } from './generate/isolation.mjs'
@@ -14,6 +15,7 @@ import { attackTable } from './generate/attacks.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const reference = 'docs/reference'
+const schemas = 'schemas'
 
 /** A bundler's complaint is a page long; its first words say enough. */
 const cause = (error) =>
@@ -56,18 +58,25 @@ async function makeAll() {
     }
   }
   for (const [path, make] of pages) await attempt(path, make)
-  try {
-    for (const [name, text] of actionPages(await loadSources(root, 'actions'))) made.set(`${reference}/${name}`, text)
-  } catch (error) {
-    faults.push(`${reference}/actions.md: ${cause(error)}`)
+  const attemptMany = async (what, make) => {
+    try {
+      for (const [path, text] of await make()) made.set(path, text)
+    } catch (error) {
+      faults.push(`${what}: ${cause(error)}`)
+    }
   }
+  await attemptMany(`${reference}/actions.md`, async () =>
+    actionPages(await loadSources(root, 'actions')).map(([name, text]) => [`${reference}/${name}`, text]),
+  )
+  await attemptMany(schemas, async () => schemaFiles(await loadSources(root, 'layout')))
   return { made, faults }
 }
 
 /** Pages of things that are no more. */
 function leftOver(made) {
-  if (!existsSync(join(root, reference))) return []
-  return readdirSync(join(root, reference), { recursive: true, withFileTypes: true })
+  return [reference, schemas]
+    .filter((directory) => existsSync(join(root, directory)))
+    .flatMap((directory) => readdirSync(join(root, directory), { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name).slice(join(root, '/').length))
     .filter((path) => !made.has(path))

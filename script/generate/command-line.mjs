@@ -2,10 +2,14 @@ import { page } from './markdown.mjs'
 
 const width = 100
 
-export function commandLinePage({ buildProgram }) {
+export function commandLinePage({ buildProgram, addRun, addRuns }) {
   let printed = ''
   const print = (text) => (printed += text)
-  const program = buildProgram({ directory: '/', print: { out: print, err: print }, choose: () => {} })
+  const options = { directory: '/', print: { out: print, err: print }, choose: () => {} }
+  const program = buildProgram(options)
+  const named = (name) => program.commands.find((command) => command.name() === name)
+  addRun(named('run'), options)
+  addRuns(named('runs'), options)
   const helpOf = (command) => {
     printed = ''
     // Commander would ask the terminal, and the page must not depend on one.
@@ -18,8 +22,10 @@ export function commandLinePage({ buildProgram }) {
     'src/cli/program.ts',
     '## glovebox',
     helpOf(program),
-    ...program.commands.flatMap((command) =>
-      command.name() === 'help' ? [] : [`## glovebox ${command.name()}`, helpOf(command)],
-    ),
+    ...program.commands.flatMap((command) => [
+      `## glovebox ${command.name()}`,
+      helpOf(command),
+      ...command.commands.flatMap((inner) => [`### glovebox ${command.name()} ${inner.name()}`, helpOf(inner)]),
+    ]),
   )
 }

@@ -13,11 +13,24 @@ const sources = {
     "export { formatValue } from '/src/policy/format.ts'",
     "export { builtInProtections } from '/src/policy/protect.ts'",
   ],
-  commandLine: ["export { buildProgram } from '/src/cli/program.ts'"],
+  commandLine: [
+    "export { buildProgram } from '/src/cli/program.ts'",
+    "export { addRun } from '/src/cli/run-program.ts'",
+    "export { addRuns } from '/src/cli/runs-program.ts'",
+  ],
   isolation: [
     "export { capabilityNames } from '/src/contract/capability.ts'",
     "export { capabilitiesFor as bwrap } from '/src/backends/bwrap/capabilities.ts'",
     "export { capabilitiesFor as local } from '/src/backends/local/capabilities.ts'",
+  ],
+  layout: [
+    "export { layoutVersion, runRecordSchema, sessionRecordSchema, taskRecordSchema } from '/src/contract/run.ts'",
+    "export { artifactManifestSchema, sandboxManifestSchema } from '/src/contract/artifact.ts'",
+    "export { eventSchema } from '/src/contract/event.ts'",
+    "export { forkRecordSchema } from '/src/contract/fork.ts'",
+    "export { changeSetSchema, recordedActionSchema, startStateSchema } from '/src/contract/recorded-action.ts'",
+    "export { settingsSchema } from '/src/runtime/settings-schema.ts'",
+    "export { z } from 'zod'",
   ],
   attacks: ["export { catalog } from '/test/attacks/catalog.ts'"],
 }

@@ -5,9 +5,10 @@ import { closeSync, constants, fsyncSync, opendirSync } from 'node:fs'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Artifact, ArtifactLimits, ArtifactManifest } from '../contract/artifact.ts'
 import { syncFile } from '../paths/content.ts'
-import { findInside, linkInside, openRoot, reopen, reopenDirectory, type Opened } from '../paths/descriptor.ts'
+import { linkInside, reopen, reopenDirectory, type Opened } from '../paths/descriptor.ts'
 import { kindOf } from '../paths/entries.ts'
 import { isErrno } from '../paths/refusal.ts'
+import { openView, type DirectoryView, type Found } from './fork/merged-view.ts'
 import { hashBuffers, hashFile } from './hash-file.ts'
 
 export const defaultArtifactLimits: ArtifactLimits = {
@@ -22,10 +23,12 @@ export interface ArtifactOptions {
   /** Host paths of the two trees. */
   readonly workspace: string
   readonly deliverables: string
+  /** Of a fork: what is seen through the workspace, nearest first. `gone` when it cannot be seen any more. */
+  readonly under?: readonly string[] | 'gone' | undefined
   readonly runId: string
   readonly limits?: ArtifactLimits | undefined
-  /** Sync what is delivered, so that a manifest which outlives a power cut does not speak of files that did not. */
-  readonly syncDeliverables?: boolean | undefined
+  /** Sync what is listed, so that a manifest which outlives a power cut does not speak of files that did not. */
+  readonly sync?: boolean | undefined
   readonly signal?: AbortSignal | undefined
   readonly now?: (() => number) | undefined
 }
@@ -45,8 +48,9 @@ export function emptyManifest(runId: string, reason: StopReason, recordedAt: str
 
 export async function artifactManifest(options: ArtifactOptions): Promise<ArtifactManifest> {
   const survey = new Survey(options)
-  await survey.tree(options.deliverables, 'deliverables', 'deliverable')
-  await survey.tree(options.workspace, 'workspace', 'workspace')
+  await survey.tree([options.deliverables], 'deliverables', 'deliverable')
+  const { under = [] } = options
+  await survey.tree(under === 'gone' ? [] : [options.workspace, ...under], 'workspace', 'workspace')
   return survey.manifest()
 }
 
@@ -66,15 +70,15 @@ class Survey {
     this.#limits = options.limits ?? defaultArtifactLimits
   }
 
-  async tree(hostPath: string, name: string, role: Artifact['role']): Promise<void> {
+  async tree(layers: readonly string[], name: string, role: Artifact['role']): Promise<void> {
     this.#role = role
-    const root = openOrUndefined(() => openRoot(hostPath))
+    const root = layers.length === 0 ? undefined : openOrUndefined(() => openView(layers))
     // The operator took it away. The run must be able to end all the same.
     if (root === undefined) return void this.#stopped.add('unreadable')
     try {
       await this.#directory(root, Buffer.from(name), 1)
     } finally {
-      closeSync(root.fd)
+      root.close()
     }
   }
 
@@ -95,21 +99,27 @@ class Survey {
     }
   }
 
-  async #directory(directory: Opened, path: Buffer, depth: number): Promise<void> {
-    for (const name of this.#names(directory.fd)) {
+  async #directory(directory: DirectoryView, path: Buffer, depth: number): Promise<void> {
+    for (const name of this.#names(directory)) {
       // A link, a directory and a file of one name are told apart on the descriptor, never by the name again.
-      const found = findInside(directory.fd, name)
+      const found = directory.find(name)
       if (found === undefined) continue
       try {
-        await this.#entry(directory, found, name, Buffer.concat([path, Buffer.from('/'), name]), depth)
+        await this.#entry(directory, found, Buffer.concat([path, Buffer.from('/'), name]), depth)
       } finally {
         closeSync(found.fd)
       }
     }
   }
 
+  #names({ parts }: DirectoryView): readonly Buffer[] {
+    if (parts.length === 1) return parts.flatMap(({ fd }) => this.#namesIn(fd))
+    const names = new Map(parts.flatMap(({ fd }) => this.#namesIn(fd)).map((name) => [name.toString('latin1'), name]))
+    return [...names.values()].toSorted((a, b) => Buffer.compare(a, b))
+  }
+
   /** Sorted, and never more than may still be listed, however many there are. */
-  #names(fd: number): readonly Buffer[] {
+  #namesIn(fd: number): readonly Buffer[] {
     const readable = openOrUndefined(() => reopenDirectory(fd))
     if (readable === undefined) {
       this.#stopped.add('unreadable')
@@ -137,7 +147,7 @@ class Survey {
     return names.toSorted((a, b) => Buffer.compare(a, b))
   }
 
-  async #entry(parent: Opened, found: Opened, name: Buffer, path: Buffer, depth: number): Promise<void> {
+  async #entry(parent: DirectoryView, found: Found, path: Buffer, depth: number): Promise<void> {
     if (this.#entries.length >= this.#limits.max_entries) return void this.#stopped.add('entries')
     await this.#breathe()
     const kind = kindOf(found.stats)
@@ -153,22 +163,28 @@ class Survey {
       target: null,
       skipped: null,
     }
-    if (kind === 'directory') return this.#enter(found, plain, path, depth)
-    if (kind === 'symlink') return this.#link(parent, name, plain)
+    if (kind === 'directory') return this.#enter(parent, found, plain, path, depth)
+    if (kind === 'symlink') return this.#link(found, plain)
     if (kind === 'file') return this.#file(found, plain)
     this.#entries.push(plain)
   }
 
-  async #enter(found: Opened, plain: Artifact, path: Buffer, depth: number): Promise<void> {
+  async #enter(parent: DirectoryView, found: Found, plain: Artifact, path: Buffer, depth: number): Promise<void> {
     const tooDeep = depth >= this.#limits.max_depth
     this.#entries.push(tooDeep ? this.#skip(plain, 'depth') : plain)
-    if (!tooDeep) await this.#directory(found, path, depth + 1)
+    if (tooDeep) return
+    const directory = parent.enter(found)
+    try {
+      await this.#directory(directory, path, depth + 1)
+    } finally {
+      directory.close()
+    }
   }
 
   // SECURITY: the text of a link is recorded and nothing behind it is opened.
   // src/runs/artifacts: "a symlink is recorded as a link and never followed"
-  #link(parent: Opened, name: Buffer, plain: Artifact): void {
-    const target = linkInside(parent.fd, name) ?? null
+  #link({ within, name }: Found, plain: Artifact): void {
+    const target = linkInside(within, name) ?? null
     this.#entries.push({ ...plain, target, size: target === null ? null : Buffer.byteLength(target) })
   }
 
@@ -190,7 +206,7 @@ class Survey {
   }
 
   get #mustSync(): boolean {
-    return this.#options.syncDeliverables === true && this.#role === 'deliverable'
+    return this.#options.sync === true
   }
 
   #skip(entry: Artifact, reason: Exclude<Artifact['skipped'], null>): Artifact {

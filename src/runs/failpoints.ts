@@ -23,7 +23,7 @@ export type Failpoint = (name: FailpointName) => void
 
 export const noFailpoint: Failpoint = () => {}
 
-/** `name=kill`, `name=error:EIO`, `name=sleep:500`, several separated by commas. */
+/** `name=kill`, `name=kill:7` for the seventh time, `name=error:EIO`, `name=sleep:500`, several separated by commas. */
 export function parseFailpoints(text: string): Failpoint {
   const effects = new Map(
     text
@@ -38,10 +38,17 @@ function parseOne(part: string): [string, () => void] {
   const [name = '', effect = ''] = part.split('=')
   const [verb, value = ''] = effect.split(':')
   if (!(failpointNames as readonly string[]).includes(name)) throw unknown(`no failpoint is called "${name}"`)
-  if (verb === 'kill') return [name, () => void process.kill(process.pid, 'SIGKILL')]
+  if (verb === 'kill' && /^\d{0,6}$/.test(value)) return [name, killAt(Number(value || 1))]
   if (verb === 'error' && /^E[A-Z0-9]+$/.test(value)) return [name, () => fail(value)]
   if (verb === 'sleep' && /^\d{1,6}$/.test(value)) return [name, () => sleep(Number(value))]
-  throw unknown(`"${effect}" is neither kill, error:CODE nor sleep:MILLISECONDS`)
+  throw unknown(`"${effect}" is neither kill, kill:TIME, error:CODE nor sleep:MILLISECONDS`)
+}
+
+function killAt(time: number): () => void {
+  let count = 0
+  return () => {
+    if (++count === time) process.kill(process.pid, 'SIGKILL')
+  }
 }
 
 function fail(code: string): never {

@@ -33,6 +33,9 @@ export type RunDirectory = (typeof runDirectories)[number]
 /** Law: prompt, config, session and task snapshots are read-only, and their hashes stand in the first event. */
 export const snapshotFiles = ['session.json', 'task.yaml', 'prompt.md', 'config.yaml'] as const
 
+/** Only in the directory of a run that was forked. */
+export const forkFile = 'archive/fork.json'
+
 export const placeIn = (directory: string, name: RunFile | RunDirectory): string => join(directory, name)
 
 export interface NewLayout {
@@ -40,6 +43,15 @@ export interface NewLayout {
   readonly directory: string
   readonly files: Readonly<Record<RunFile, string | Uint8Array>>
   readonly failpoint: Failpoint
+  readonly beginning?: Beginning | undefined
+}
+
+/** What the workspace begins with, where it is not empty. */
+export interface Beginning {
+  /** The text of archive/fork.json. */
+  readonly record: string
+  /** Lays it into the directory that is to become the run's. */
+  fill(stage: string): Promise<void>
 }
 
 /** Law: an existing run directory is refused untouched. */
@@ -78,9 +90,16 @@ async function fill(stage: string, layout: NewLayout): Promise<void> {
   const isSnapshot = (name: RunFile): boolean => (snapshotFiles as readonly string[]).includes(name)
   for (const name of runDirectories) mkdirSync(join(stage, name), { recursive: true, mode: 0o755 })
   for (const name of runFiles) await writeNew(join(stage, name), layout.files[name], isSnapshot(name) ? 0o444 : 0o644)
+  if (layout.beginning !== undefined) await begin(stage, layout.beginning)
   await makeReserve(join(stage, 'logs'))
   await syncDirectory(join(stage, 'logs'))
   await syncDirectory(stage)
+}
+
+async function begin(stage: string, { record, fill: lay }: Beginning): Promise<void> {
+  await lay(stage)
+  await writeNew(join(stage, forkFile), record, 0o444)
+  await syncDirectory(join(stage, 'archive'))
 }
 
 function refuseExisting(directory: string): void {

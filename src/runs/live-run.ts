@@ -10,6 +10,7 @@ import { GloveboxError } from '../errors/error.ts'
 import { syncFile } from '../paths/content.ts'
 import { artifactManifest } from './artifacts.ts'
 import { settle, type Outcome } from './ending.ts'
+import { layersOrGone } from './fork/record.ts'
 import type { Failpoint } from './failpoints.ts'
 import { openForAppend, placeIn, type RunFile } from './layout.ts'
 import { apply, checkTransition, ended } from './machine.ts'
@@ -28,6 +29,7 @@ export interface LiveRunOptions {
   readonly ownership: Ownership
   readonly deliverables: readonly Deliverable[]
   readonly limits: ArtifactLimits | undefined
+  readonly onEvent?: ((event: RunEvent) => void) | undefined
   readonly failpoint: Failpoint
   readonly now: (() => number) | undefined
 }
@@ -79,6 +81,7 @@ export class LiveRun implements Run {
       this.#recorder.write(encoded, { isTerminal: true })
     }
     this.#record = next
+    this.#options.onEvent?.(encoded.event)
     return encoded.event
   }
 
@@ -106,7 +109,7 @@ export class LiveRun implements Run {
       deliverables: this.#options.deliverables,
       failpoint,
       now: now ?? Date.now,
-      survey: () => this.#survey({ syncDeliverables: true }),
+      survey: () => this.#survey({ sync: true }),
       release: () => releaseReserve(this.#logs),
       runId: this.#record.run_id,
     })
@@ -180,11 +183,12 @@ export class LiveRun implements Run {
     return this.#survey(options)
   }
 
-  #survey(options: { readonly signal?: AbortSignal; readonly syncDeliverables?: boolean }): Promise<ArtifactManifest> {
+  #survey(options: { readonly signal?: AbortSignal; readonly sync?: boolean }): Promise<ArtifactManifest> {
     return artifactManifest({
       ...options,
       workspace: placeIn(this.directory, 'workspace'),
       deliverables: placeIn(this.directory, 'deliverables'),
+      under: layersOrGone(this.directory),
       runId: this.#record.run_id,
       limits: this.#options.limits,
       now: this.#options.now,

@@ -9,6 +9,7 @@ import type { ArtifactLimits } from '../contract/artifact.ts'
 import type { RunEvent } from '../contract/event.ts'
 import { isTerminal, needsOwner, taskRecordSchema, type Deliverable, type RunRecord } from '../contract/run.ts'
 import { GloveboxError } from '../errors/error.ts'
+import { isPrepared } from './fork/prepared.ts'
 import { noFailpoint, type Failpoint } from './failpoints.ts'
 import { placeIn } from './layout.ts'
 import { LiveRun, runJsonText } from './live-run.ts'
@@ -169,7 +170,7 @@ class Opening {
 
   async #endCrashed(run: LiveRun, { isTorn }: { readonly isTorn: boolean }): Promise<void> {
     const { status } = run.record
-    if (!needsOwner(status)) return
+    if (!needsOwner(status) || isPrepared(run.record)) return
     const to = status === 'pending' ? 'failed' : 'lost'
     const reason = isTorn ? 'log_torn' : 'server_crash'
     const summary = `The process that ran it ended without a word while the run was ${status}.`

@@ -136,9 +136,12 @@ describe('failpoints', () => {
       'run.append.afterSync=explode',
       'run.append.afterSync',
       'run.append.afterSync=sleep:x',
+      'run.append.afterSync=kill:x',
     ]) {
       expect(() => parseFailpoints(bad)).toThrow('Cannot use the failpoints')
     }
     expect(() => parseFailpoints('')('run.append.afterSync')).not.toThrow()
+    // The control of a kill is test/faults/run-kill: here the time for it has not come.
+    expect(() => parseFailpoints('run.append.afterSync=kill:2')('run.append.afterSync')).not.toThrow()
   })
 })

@@ -13,7 +13,7 @@ import { encodeEvent, type EncodedEvent } from './chain.ts'
 import { noFailpoint, type Failpoint } from './failpoints.ts'
 import { fingerprint, sha256 } from './fingerprint.ts'
 import { identify, type Identity } from './identify.ts'
-import { placeIn, publishLayout, type RunFile } from './layout.ts'
+import { forkFile, placeIn, publishLayout, type Beginning, type RunFile } from './layout.ts'
 import { LiveRun, runJsonText } from './live-run.ts'
 import { apply, type CreatedData } from './machine.ts'
 import type { EventsOptions } from './reader.ts'
@@ -24,6 +24,8 @@ export interface CreateRunOptions {
   readonly config: Readonly<Record<string, unknown>>
   /** The bytes of config.yaml, if a person wrote them; default: `config` as YAML. */
   readonly configText?: string
+  /** Of a config that was resolved for another run; default: that of `config`. */
+  readonly configFingerprint?: string
   readonly prompt: string
   /** Host path of the run directory. It must not exist; missing parents are made. */
   readonly sandboxPath: string
@@ -40,7 +42,11 @@ export interface CreateRunOptions {
   readonly review?: boolean
   readonly revisionOf?: string | null
   readonly forkedFrom?: { readonly run_id: string; readonly seq: number } | null
+  /** Laid before the run can be seen. Default: an empty workspace. */
+  readonly beginning?: Beginning
   readonly artifactLimits?: ArtifactLimits
+  /** Called with every event once it has been written, from the first on. It must not throw. */
+  readonly onEvent?: ((event: RunEvent) => void) | undefined
   readonly failpoint?: Failpoint
   readonly now?: () => number
 }
@@ -85,7 +91,7 @@ export interface Run extends AsyncDisposable {
 export async function createRun(options: CreateRunOptions): Promise<Run> {
   const identity = identify(options)
   // First: what has no fingerprint has no YAML either.
-  const configFingerprint = fingerprint(options.config)
+  const configFingerprint = options.configFingerprint ?? fingerprint(options.config)
   const now = options.now ?? Date.now
   const createdAt = new Date(now()).toISOString()
   const snapshots = snapshotsOf(options, identity, createdAt)
@@ -94,7 +100,7 @@ export async function createRun(options: CreateRunOptions): Promise<Run> {
   const failpoint = options.failpoint ?? noFailpoint
   const directory = resolve(options.sandboxPath)
   const files = { ...snapshots, 'run.json': runJsonText(record), 'events.jsonl': first.line, 'transcript.md': '' }
-  const ownership = await publishLayout({ directory, files, failpoint })
+  const ownership = await publishLayout({ directory, files, failpoint, beginning: options.beginning })
   try {
     const recorder = openRecorder({
       path: placeIn(directory, 'events.jsonl'),
@@ -104,16 +110,10 @@ export async function createRun(options: CreateRunOptions): Promise<Run> {
       now,
     })
     const deliverables = options.deliverables ?? []
-    return new LiveRun({
-      directory,
-      record,
-      recorder,
-      ownership,
-      deliverables,
-      limits: options.artifactLimits,
-      failpoint,
-      now,
-    })
+    const { artifactLimits: limits, onEvent } = options
+    const run = new LiveRun({ directory, record, recorder, ownership, deliverables, limits, onEvent, failpoint, now })
+    onEvent?.(first.event)
+    return run
   } catch (error) {
     ownership.release()
     throw error
@@ -178,7 +178,10 @@ function firstEvent(options: CreateRunOptions, made: Made): EncodedEvent {
     executor: options.executor ?? null,
     revision_of: options.revisionOf ?? null,
     forked_from: options.forkedFrom ?? null,
-    files: Object.fromEntries(Object.entries(snapshots).map(([name, text]) => [name, sha256(text)])),
+    files: {
+      ...Object.fromEntries(Object.entries(snapshots).map(([name, text]) => [name, sha256(text)])),
+      ...(options.beginning === undefined ? {} : { [forkFile]: sha256(options.beginning.record) }),
+    },
   }
   const ids = { run_id: identity.runId, session_id: identity.sessionId, task_id: identity.taskId }
   const input = { type: 'run_created', summary: 'The run was created.', data }

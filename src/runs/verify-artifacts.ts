@@ -1,13 +1,15 @@
 // Compares the files of a run with what its artifact manifest says. Works on a copy and needs nothing but the directory.
 // No link is followed: an entry counts only if every directory above it was itself found to be one.
-import { createHash } from 'node:crypto'
-import { createReadStream, lstatSync, readdirSync, readlinkSync, type Stats } from 'node:fs'
+import { lstatSync, readlinkSync, type Stats } from 'node:fs'
 import { join } from 'node:path'
-import { pipeline } from 'node:stream/promises'
+import { setImmediate as turn } from 'node:timers/promises'
 import type { Artifact, ArtifactManifest } from '../contract/artifact.ts'
+import { hashRegular, readingBuffer } from './verify-files.ts'
+import { placesIn, type Places } from './verify-layers.ts'
 import type { Finding } from './verify-log.ts'
 
 const toldAdditions = 100
+const entriesPerTurn = 256
 
 export interface ArtifactsChecked {
   readonly findings: readonly Finding[]
@@ -16,19 +18,23 @@ export interface ArtifactsChecked {
 }
 
 export async function checkArtifacts(directory: string, manifest: ArtifactManifest): Promise<ArtifactsChecked> {
+  const places = placesIn(directory)
+  if ('finding' in places) return { findings: [places.finding], artifacts: 0, bytes: 0 }
   const findings: Finding[] = []
   const find = (path: string, detail: string): void => void findings.push({ kind: 'artifact', subject: path, detail })
   const real = new Set(['workspace', 'deliverables'].filter((name) => isDirectory(join(directory, name))))
+  const buffer = readingBuffer()
   let bytes = 0
-  for (const entry of manifest.entries) {
+  for (const [index, entry] of manifest.entries.entries()) {
+    if (index % entriesPerTurn === 0) await turn()
     const place = placeOf(entry)
-    const difference = real.has(parentOf(place)) ? await differs(directory, place, entry) : 'its directory is gone'
+    const difference = real.has(parentOf(place)) ? await differs(places, place, entry, buffer) : 'its directory is gone'
     if (difference !== undefined) find(entry.path, difference)
     else if (entry.kind === 'directory') real.add(place)
     bytes += entry.sha256 === null ? 0 : (entry.size ?? 0)
   }
   if (manifest.complete)
-    for (const path of additions(directory, manifest, real)) find(path, 'it was added after the manifest was made')
+    for (const path of additions(places, manifest, real)) find(path, 'it was added after the manifest was made')
   return { findings, artifacts: manifest.entries.length, bytes }
 }
 
@@ -38,22 +44,21 @@ const isDirectory = (path: string): boolean => lstatSync(path, { throwIfNoEntry:
 const placeOf = (entry: Artifact): string =>
   (entry.path_base64 === null ? Buffer.from(entry.path) : Buffer.from(entry.path_base64, 'base64')).toString('latin1')
 
-const onDisk = (directory: string, place: string): Buffer =>
-  Buffer.concat([Buffer.from(`${directory}/`), Buffer.from(place, 'latin1')])
-
 const parentOf = (place: string): string => place.slice(0, Math.max(0, place.lastIndexOf('/')))
 
-async function differs(directory: string, place: string, entry: Artifact): Promise<string | undefined> {
+async function differs(places: Places, place: string, entry: Artifact, buffer: Buffer): Promise<string | undefined> {
   if (place.split('/').some((name) => name === '' || name === '.' || name === '..'))
     return 'its path leads out of the run'
-  const path = onDisk(directory, place)
-  const stats = lstatSync(path, { throwIfNoEntry: false })
-  if (stats === undefined) return 'it is missing'
+  const path = places.pathOf(place)
+  const stats = path && lstatSync(path, { throwIfNoEntry: false })
+  if (stats === undefined || path === undefined) return 'it is missing'
   if (kindOf(stats) !== entry.kind) return `it is no ${entry.kind} any more`
   if (entry.kind === 'symlink') return readlinkSync(path) === entry.target ? undefined : 'it points elsewhere'
   if (entry.kind !== 'file' || entry.sha256 === null) return undefined
   if (stats.size !== entry.size) return 'its size has changed'
-  return (await hashOf(path)) === entry.sha256 ? undefined : 'its content has changed'
+  const found = await hashRegular(path, buffer)
+  if (found === undefined) return 'it is no file any more'
+  return found.sha256 === entry.sha256 ? undefined : 'its content has changed'
 }
 
 function kindOf(stats: Stats): Artifact['kind'] {
@@ -62,18 +67,12 @@ function kindOf(stats: Stats): Artifact['kind'] {
   return stats.isSymbolicLink() ? 'symlink' : 'other'
 }
 
-export async function hashOf(path: string | Buffer): Promise<string> {
-  const hash = createHash('sha256')
-  await pipeline(createReadStream(path, { highWaterMark: 1024 * 1024 }), hash)
-  return hash.digest('hex')
-}
-
-function additions(directory: string, manifest: ArtifactManifest, real: ReadonlySet<string>): readonly string[] {
+function additions(places: Places, manifest: ArtifactManifest, real: ReadonlySet<string>): readonly string[] {
   const known = new Set(manifest.entries.map((entry) => placeOf(entry)))
   const added: string[] = []
   for (const place of real) {
-    for (const name of readdirSync(onDisk(directory, place), { encoding: 'buffer' })) {
-      const inner = `${place}/${name.toString('latin1')}`
+    for (const name of places.namesIn(place)) {
+      const inner = `${place}/${name}`
       if (!known.has(inner)) added.push(Buffer.from(inner, 'latin1').toString('utf8'))
       if (added.length >= toldAdditions) return added
     }

@@ -1,7 +1,8 @@
 // The verifier's own reading of events.jsonl. It shares the contract with the writer and no code: a mistake in how lines
 // are written or folded cannot hide itself here. It believes a line only when every byte of it is accounted for.
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { maxEventBytes } from '../contract/event.ts'
+import { actionEnded, actionStarted } from '../contract/recorded-action.ts'
 import { transitions, type RunRecord, type RunStatus } from '../contract/run.ts'
 
 export const findingKinds = [
@@ -13,6 +14,7 @@ export const findingKinds = [
   'run_json', // run.json is not the fold of the events
   'file', // a file is missing, or not what the events say it was
   'artifact', // an artifact is missing, changed, or was added
+  'action', // a file of an action is missing, changed, or was added
 ] as const
 export type FindingKind = (typeof findingKinds)[number]
 
@@ -31,10 +33,18 @@ export interface LogReading {
   readonly record: RunRecord | undefined
   /** The last hash that an event gave for each file. */
   readonly files: ReadonlyMap<string, string>
+  /** For each action that ended, the hash of each of its files. */
+  readonly actions: ReadonlyMap<number, ReadonlyMap<string, string>>
+  /** Actions that began, whether or not their end was recorded. */
+  readonly begun: ReadonlySet<number>
 }
 
-const fields = 'event_id seq run_id session_id task_id type timestamp actor severity summary data prev_hash hash'
-const ending = /^(.*),"hash":"([0-9a-f]{64})"\}$/s
+const fields = 'event_id seq run_id session_id task_id type timestamp actor severity summary data prev_hash hash'.split(
+  ' ',
+)
+const ending = /^,"hash":"([0-9a-f]{64})"\}$/
+/** `,"hash":"`, 64 digits, and `"}`. */
+const endingBytes = 9 + 64 + 2
 
 const maxKeptBytes = 4 * maxEventBytes
 
@@ -43,6 +53,8 @@ type Line = Readonly<Record<string, unknown>>
 export class LogReader {
   readonly #findings: Finding[] = []
   readonly #files = new Map<string, string>()
+  readonly #actions = new Map<number, ReadonlyMap<string, string>>()
+  readonly #begun = new Set<number>()
   #events = 0
   #bytes = 0
   #last = '0'.repeat(64)
@@ -74,6 +86,8 @@ export class LogReader {
       headHash: this.#events === 0 ? undefined : this.#last,
       record: this.#record,
       files: this.#files,
+      actions: this.#actions,
+      begun: this.#begun,
     }
   }
 
@@ -82,12 +96,24 @@ export class LogReader {
     if (line === undefined) return this.#stop('broken', 'the line is not as it was written')
     if (line['prev_hash'] !== this.#last) return this.#stop('order', 'the line does not follow the one before it')
     if (line['seq'] !== this.#events + 1) return this.#stop('order', 'its number does not follow')
-    const wrong = this.#fold(line)
+    const wrong = this.#fold(line) ?? this.#take(String(line['type']), line['data'] as Line)
     if (wrong !== undefined) return this.#stop('illegal', wrong)
     this.#events += 1
     this.#last = line['hash'] as string
-    const files = (line['data'] as Line)['files']
-    if (isObject(files)) for (const [name, hash] of Object.entries(files)) this.#files.set(name, String(hash))
+  }
+
+  /** Which files the event vouches for: those of an action, or else those of the run. */
+  #take(type: string, data: Line): string | undefined {
+    if (type !== actionStarted && type !== actionEnded) {
+      for (const [name, hash] of hashesIn(data['files'])) this.#files.set(name, hash)
+      return undefined
+    }
+    const number = data['number']
+    if (typeof number !== 'number' || !Number.isSafeInteger(number) || number < 1) return 'its action has no number'
+    if (type === actionStarted) this.#begun.add(number)
+    else if (this.#actions.has(number)) return `action ${number} ends twice`
+    else this.#actions.set(number, hashesIn(data['hashes']))
+    return undefined
   }
 
   /** The reason why the event cannot stand here. */
@@ -125,20 +151,26 @@ export class LogReader {
 
 /** Undefined unless the bytes are one object with exactly the known fields, in order, under a true hash. */
 function parsed(bytes: Buffer): Line | undefined {
-  const text = bytes.toString('utf8')
-  const match = ending.exec(text)
-  if (match === null) return undefined
-  const [, body = '', hash = ''] = match
+  const bodyBytes = bytes.length - endingBytes
+  if (bodyBytes < 1) return undefined
+  const [, told] = ending.exec(bytes.toString('latin1', bodyBytes)) ?? []
   // Over the bytes, not the text: bytes that are no UTF-8 would read as the same character.
-  const hashed = bytes.subarray(0, bytes.length - (text.length - body.length))
-  if (createHash('sha256').update(hashed).digest('hex') !== hash) return undefined
+  if (told === undefined || hash('sha256', bytes.subarray(0, bodyBytes)) !== told) return undefined
   try {
-    const line: unknown = JSON.parse(text)
-    return isObject(line) && Object.keys(line).join(' ') === fields && isObject(line['data']) ? line : undefined
+    const line: unknown = JSON.parse(bytes.toString('utf8'))
+    return isObject(line) && hasFields(line) && isObject(line['data']) ? line : undefined
   } catch {
     return undefined
   }
 }
+
+function hasFields(line: Line): boolean {
+  const names = Object.keys(line)
+  return names.length === fields.length && names.every((name, index) => name === fields[index])
+}
+
+const hashesIn = (value: unknown): ReadonlyMap<string, string> =>
+  new Map(isObject(value) ? Object.entries(value).map(([name, hash]) => [name, String(hash)]) : [])
 
 const isObject = (value: unknown): value is Line => typeof value === 'object' && value !== null && !Array.isArray(value)
 

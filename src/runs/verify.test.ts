@@ -1,4 +1,4 @@
-import { cpSync, readFileSync, rmSync, symlinkSync, writeFileSync, mkdirSync } from 'node:fs'
+import { cpSync, mkdirSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -135,7 +135,16 @@ describe('verification of a directory', () => {
       ok: true,
       status: 'completed',
       findings: [],
-      checked: { events: 8, eventBytes: log.length, files: 8, artifacts: 4, artifactBytes: 15 },
+      checked: {
+        events: 8,
+        eventBytes: log.length,
+        files: 8,
+        artifacts: 4,
+        artifactBytes: 15,
+        actions: 0,
+        actionFiles: 0,
+        actionBytes: 0,
+      },
       headHash: run.record.state_hash,
     })
   })
@@ -179,10 +188,14 @@ describe('verification of a directory', () => {
   })
 
   it('shares no code with the writer', () => {
-    for (const name of ['verify.ts', 'verify-log.ts', 'verify-artifacts.ts']) {
+    const sources = readdirSync(new URL('.', import.meta.url)).filter((name) => /^verify[a-z-]*\.ts$/.test(name))
+    expect(sources).toContain('verify-actions.ts')
+    for (const name of sources) {
       const text = readFileSync(new URL(name, import.meta.url), 'utf8')
       const imported = [...text.matchAll(/from '(\.[^']+)'/g)].map(([, target]) => target)
-      expect(imported.filter((target) => !/^(?:\.\.\/(?:contract|errors)\/|\.\/verify)/.test(target ?? ''))).toEqual([])
+      expect(
+        imported.filter((target) => !/^(?:\.\.\/(?:contract|errors|process)\/|\.\/verify)/.test(target ?? '')),
+      ).toEqual([])
     }
   })
 })

@@ -1,16 +1,16 @@
 // Independent verification of a run directory: the chain of events, run.json as their fold, every file whose hash an
-// event gives, and every artifact of the manifest. It changes nothing, works offline on a copy, and says how much it has
-// checked, so that an empty directory cannot pass as a sound one.
-import { existsSync, lstatSync, readFileSync } from 'node:fs'
-import { open } from 'node:fs/promises'
+// event gives, those of the actions too, and every artifact of the manifest. It changes nothing, works offline on a copy,
+// and says how much it has checked, so that an empty directory cannot pass as a sound one.
+import { existsSync, lstatSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { artifactManifestSchema, type ArtifactManifest } from '../contract/artifact.ts'
 import { runRecordSchema, type RunRecord, type RunStatus } from '../contract/run.ts'
 import { GloveboxError } from '../errors/error.ts'
-import { checkArtifacts, hashOf } from './verify-artifacts.ts'
+import { checkActions } from './verify-actions.ts'
+import { checkArtifacts } from './verify-artifacts.ts'
+import { hashRegular, readRegular, readingBuffer, textOf } from './verify-files.ts'
 import { LogReader, type Finding, type LogReading } from './verify-log.ts'
 
-const partBytes = 1024 * 1024
 const mandatory =
   `run.json session.json task.yaml prompt.md config.yaml effective-system-prompt.md sandbox-manifest.json
   artifact-manifest.json events.jsonl transcript.md workspace deliverables archive logs`.split(/\s+/)
@@ -27,6 +27,11 @@ export interface VerifyReport {
     readonly files: number
     readonly artifacts: number
     readonly artifactBytes: number
+    /** Actions whose end was recorded. */
+    readonly actions: number
+    /** Their files, and the contents that were kept of what they changed. */
+    readonly actionFiles: number
+    readonly actionBytes: number
   }
   /** Of the last event: what an anchor outside of the directory can be compared with. */
   readonly headHash: string | null
@@ -38,12 +43,14 @@ export async function verifyRun(sandboxPath: string): Promise<VerifyReport> {
   const log = await readLog(join(directory, 'events.jsonl'))
   const files = await checkFiles(directory, log.files)
   const artifacts = await artifactsOf(directory, log)
+  const actions = await checkActions(directory, log)
   const findings = [
     ...missing(directory),
     ...log.findings,
-    ...checkRecord(log, textOf(join(directory, 'run.json'))),
+    ...checkRecord(log, await textOf(join(directory, 'run.json'))),
     ...files,
     ...artifacts.findings,
+    ...actions.findings,
   ]
   return {
     ok: findings.length === 0,
@@ -55,6 +62,9 @@ export async function verifyRun(sandboxPath: string): Promise<VerifyReport> {
       files: log.files.size,
       artifacts: artifacts.artifacts,
       artifactBytes: artifacts.bytes,
+      actions: actions.actions,
+      actionFiles: actions.files,
+      actionBytes: actions.bytes,
     },
     headHash: log.headHash ?? null,
   }
@@ -67,19 +77,8 @@ const missing = (directory: string): readonly Finding[] =>
 
 async function readLog(path: string): Promise<LogReading> {
   const reader = new LogReader()
-  if (!existsSync(path)) return reader.end()
-  const file = await open(path, 'r')
-  try {
-    const part = Buffer.allocUnsafe(partBytes)
-    for (let position = 0; ;) {
-      const { bytesRead } = await file.read(part, 0, partBytes, position)
-      if (bytesRead === 0) return reader.end()
-      position += bytesRead
-      reader.push(part.subarray(0, bytesRead))
-    }
-  } finally {
-    await file.close()
-  }
+  await readRegular(path, readingBuffer(), (part) => reader.push(part))
+  return reader.end()
 }
 
 /** Compares run.json, as text, with what the events say. */
@@ -110,10 +109,15 @@ function parseRecord(text: string | undefined): RunRecord | undefined {
 async function checkFiles(directory: string, files: ReadonlyMap<string, string>): Promise<readonly Finding[]> {
   const findings: Finding[] = []
   const find = (subject: string, detail: string): void => void findings.push({ kind: 'file', subject, detail })
+  const buffer = readingBuffer()
   for (const [name, hash] of files) {
-    if (!/^[a-z][a-z.-]*$/.test(name)) find(name, 'no file of a run has this name')
-    else if (lstatSync(join(directory, name), { throwIfNoEntry: false })?.isFile() !== true) find(name, 'it is no file')
-    else if ((await hashOf(join(directory, name))) !== hash) find(name, 'it is not what it was when it was recorded')
+    if (!/^(?:archive\/)?[a-z][a-z.-]*$/.test(name)) {
+      find(name, 'no file of a run has this name')
+      continue
+    }
+    const found = await hashRegular(join(directory, name), buffer)
+    if (found === undefined) find(name, 'it is no file')
+    else if (found.sha256 !== hash) find(name, 'it is not what it was when it was recorded')
   }
   return findings
 }
@@ -122,7 +126,7 @@ const nothing = { findings: [], artifacts: 0, bytes: 0 }
 
 /** Only a run that has ended, or waits for review, has a manifest that must still be true. */
 async function artifactsOf(directory: string, log: LogReading): ReturnType<typeof checkArtifacts> {
-  const text = textOf(join(directory, 'artifact-manifest.json'))
+  const text = await textOf(join(directory, 'artifact-manifest.json'))
   const manifest = parseManifest(text)
   if (manifest === undefined) {
     return {
@@ -143,11 +147,6 @@ function parseManifest(text: string | undefined): ArtifactManifest | undefined {
   } catch {
     return undefined
   }
-}
-
-function textOf(path: string): string | undefined {
-  const stats = lstatSync(path, { throwIfNoEntry: false })
-  return stats?.isFile() === true ? readFileSync(path, 'utf8') : undefined
 }
 
 const noRun = (directory: string): GloveboxError =>
