@@ -1,0 +1,50 @@
+// The time that the work may take. It stands still while a person is waited for: an answer on the next morning must not
+// find the run out of time.
+
+export interface Clock {
+  /** Aborts when the caller's does, and when the time is over. */
+  readonly signal: AbortSignal
+  readonly isOver: () => boolean
+  /** Runs `waiting` while the clock stands still. */
+  pauseFor<Result>(waiting: () => Promise<Result>): Promise<Result>
+  stop(): void
+}
+
+export function startClock(timeoutMs: number, caller: AbortSignal): Clock {
+  const ending = new AbortController()
+  let leftMs = timeoutMs
+  let over = false
+  let startedAt = performance.now()
+  let timer: NodeJS.Timeout | undefined
+  const go = (): void => {
+    startedAt = performance.now()
+    timer = setTimeout(() => {
+      over = !ending.signal.aborted
+      ending.abort()
+    }, leftMs)
+  }
+  const pause = (): void => {
+    clearTimeout(timer)
+    leftMs = Math.max(0, leftMs - (performance.now() - startedAt))
+  }
+  const forward = (): void => ending.abort()
+  if (caller.aborted) ending.abort()
+  else caller.addEventListener('abort', forward, { once: true })
+  go()
+  return {
+    signal: ending.signal,
+    isOver: () => over,
+    async pauseFor(waiting) {
+      pause()
+      try {
+        return await waiting()
+      } finally {
+        go()
+      }
+    },
+    stop() {
+      clearTimeout(timer)
+      caller.removeEventListener('abort', forward)
+    },
+  }
+}
