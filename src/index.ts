@@ -53,6 +53,9 @@ export { GloveboxError, isGloveboxError } from './errors/error.ts'
 export { errorTable, type ErrorCode } from './errors/table.ts'
 export { renderForAgent, renderForOperator } from './errors/render.ts'
 export { tools } from './tools/tools.ts'
+export { createRunContext, resolveSandboxPath, runs, updateRunState } from './runtime/runs/library.ts'
+export type { FinishedRun } from './runtime/runs/start.ts'
+export type { RunContext, RunExecutor, StartOptions } from './runtime/runs/library.ts'
 export type {
   Backend,
   BackendName,
@@ -65,8 +68,12 @@ export type {
 } from './contract/backend.ts'
 export type { Capabilities, Capability } from './contract/capability.ts'
 export type { Denial } from './contract/denial.ts'
+export type { Artifact, ArtifactManifest, SandboxManifest } from './contract/artifact.ts'
+export type { RunEvent } from './contract/event.ts'
 export type { Ended, ExecResult, RunOptions } from './contract/exec.ts'
+export type { Assignment, Executor, Outcome, Progress, Question } from './contract/executor.ts'
 export type { FileAccess, FileStat } from './contract/files.ts'
 export type { Mount, MountMode } from './contract/mount.ts'
 export type { EffectivePolicy, OperatorPolicy, PolicyValues } from './contract/policy.ts'
+export type { Deliverable, RunRecord, RunStatus, SessionRecord, TaskRecord } from './contract/run.ts'
 export type { Description, GlobResult, GrepResult } from './contract/sandbox.ts'

@@ -1,6 +1,7 @@
-// Exit codes. `exec` lends its code to the command, so its own failures keep clear of the codes that commands use.
+// Exit codes. `exec` and `run` lend their code to the command, so their own failures keep clear of the codes that commands use.
 import type { ExecResult } from '../contract/exec.ts'
 import { isGloveboxError } from '../errors/error.ts'
+import type { FinishedRun } from '../runtime/runs/start.ts'
 
 export const ourFailure = 125
 const usage = 2
@@ -10,15 +11,17 @@ const brokenPipe = 141
 /** Codes of the table that `exec` may give away, since the shell world knows them: timeout, not allowed, Ctrl-C. */
 const conventional: ReadonlySet<number> = new Set([124, 126, 130])
 
-export type CommandName = 'exec' | 'explain' | 'doctor'
+export type CommandName = 'exec' | 'run' | 'explain' | 'doctor'
+
+const lends = (command: CommandName | undefined): boolean => command === 'exec' || command === 'run'
 
 export function exitCodeForError(error: unknown, command: CommandName | undefined): number {
   const code = isGloveboxError(error) ? error.kind.exit : ourFailure
-  if (command === 'exec') return conventional.has(code) ? code : ourFailure
+  if (lends(command)) return conventional.has(code) ? code : ourFailure
   return code === usage ? usage : failed
 }
 
-export const exitCodeForUsage = (command: CommandName | undefined): number => (command === 'exec' ? ourFailure : usage)
+export const exitCodeForUsage = (command: CommandName | undefined): number => (lends(command) ? ourFailure : usage)
 
 export interface Interruption {
   /** The signal that the operator sent, if any. */
@@ -34,4 +37,13 @@ export function exitCodeForResult(result: ExecResult, interruption: Interruption
   if (result.ended.by !== 'cancel') return result.exitCode
   if (interruption.signal !== undefined) return signalCodes[interruption.signal]
   return interruption.readerGone === true ? brokenPipe : result.exitCode
+}
+
+/** A run that failed although its work went well owes a deliverable. */
+export function exitCodeForRun({ record, outcome }: FinishedRun, interruption: Interruption): number {
+  const { status } = record
+  if (status === 'completed' || status === 'review_required') return 0
+  if (status !== 'cancelled') return outcome.exitCode || failed
+  if (interruption.signal !== undefined) return signalCodes[interruption.signal]
+  return interruption.readerGone === true ? brokenPipe : signalCodes.SIGINT
 }

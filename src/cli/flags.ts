@@ -24,7 +24,12 @@ export interface SandboxFlags {
   readonly debug?: boolean
 }
 
-export function addSandboxFlags(command: Command, directory: string): Command {
+export interface FlagChoice {
+  /** Names of flags that this command has not. */
+  readonly without?: readonly string[]
+}
+
+export function addSandboxFlags(command: Command, directory: string, { without = [] }: FlagChoice = {}): Command {
   const collectMount = (text: string, before: readonly MountRequest[] = []): readonly MountRequest[] => [
     ...before,
     parseMountText(text, directory),
@@ -51,7 +56,7 @@ export function addSandboxFlags(command: Command, directory: string): Command {
     new Option('--json', 'print one JSON object'),
     new Option('--debug', 'show stack traces'),
   ]
-  for (const option of options) command.addOption(option)
+  for (const option of options) if (!without.includes(option.name())) command.addOption(option)
   return command
 }
 

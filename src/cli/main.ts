@@ -1,12 +1,12 @@
 // The command line. It turns arguments into calls of the runtime, prints what comes back and chooses the exit code.
 // Promises: data on stdout, everything else on stderr; no stack without --debug; no prompt; no colour outside a terminal.
 // It decides nothing about safety and knows no backend.
-import { CommanderError } from 'commander'
+import { type Command, CommanderError } from 'commander'
 import { renderForOperator } from '../errors/render.ts'
 import { colourRefused } from '../runtime/terminal.ts'
 import { type CommandName, exitCodeForError, exitCodeForUsage } from './exit.ts'
 import { errorLines, type Face, jsonLine } from './output.ts'
-import { buildProgram, type Chosen } from './program.ts'
+import { buildProgram, type Chosen, type ProgramOptions } from './program.ts'
 import { openSink } from './sink.ts'
 
 export async function main(argv: readonly string[]): Promise<number> {
@@ -19,7 +19,10 @@ export async function main(argv: readonly string[]): Promise<number> {
     const chosen = await understand(argv, face)
     if (typeof chosen === 'number') return chosen
     flags = { ...chosen.flags, debug: chosen.flags.debug === true || own[0] === '--debug' }
-    return await chosen.run({ face, directory: process.cwd() })
+    const code = await chosen.run({ face, directory: process.cwd() })
+    // Chunks keep their order: once an empty one has been taken, so have all that nobody waited for.
+    await Promise.all([face.out.write(''), face.err.write('')])
+    return code
   } catch (error) {
     if (flags.json === true) await face.out.write(jsonLine({ error: renderForOperator(error) }))
     await face.err.write(errorLines(error, { debug: flags.debug === true }))
@@ -31,11 +34,14 @@ export async function main(argv: readonly string[]): Promise<number> {
 async function understand(argv: readonly string[], face: Face): Promise<Chosen | number> {
   const printed: Promise<void>[] = []
   let chosen: Chosen | undefined
-  const program = buildProgram({
+  const options: ProgramOptions = {
+    first: argv[0],
     directory: process.cwd(),
     print: { out: (text) => printed.push(face.out.write(text)), err: (text) => printed.push(face.err.write(text)) },
     choose: (one) => (chosen = one),
-  })
+  }
+  const program = buildProgram(options)
+  await addWordsOf(ownArguments(argv), program, options)
   try {
     program.parse([...argv], { from: 'user' })
   } catch (error) {
@@ -47,6 +53,16 @@ async function understand(argv: readonly string[], face: Face): Promise<Chosen |
   return chosen ?? exitCodeForUsage(undefined)
 }
 
+/** Words that are many, and that most commands do not need. */
+async function addWordsOf(own: readonly string[], program: Command, options: ProgramOptions): Promise<void> {
+  const words = own.filter((word) => !word.startsWith('-'))
+  const word = words[0] === 'help' ? words[1] : words[0]
+  const command = program.commands.find((known) => known.name() === word)
+  if (command === undefined) return
+  if (word === 'run') (await import('./run-program.ts')).addRun(command, options)
+  if (word === 'runs') (await import('./runs-program.ts')).addRuns(command, options)
+}
+
 /** Up to `--`: what stands behind it belongs to the guest's command. */
 function ownArguments(argv: readonly string[]): readonly string[] {
   const end = argv.indexOf('--')
@@ -55,7 +71,7 @@ function ownArguments(argv: readonly string[]): readonly string[] {
 
 function commandOf(own: readonly string[]): CommandName | undefined {
   const first = own.find((word) => !word.startsWith('-'))
-  return first === 'exec' || first === 'explain' || first === 'doctor' ? first : undefined
+  return first === 'exec' || first === 'run' || first === 'explain' || first === 'doctor' ? first : undefined
 }
 
 function openFace(): Face {

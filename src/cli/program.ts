@@ -3,6 +3,7 @@ import { Command } from 'commander'
 import { addAudit } from './audit-program.ts'
 import { addSandboxFlags, type SandboxFlags } from './flags.ts'
 import type { Face } from './output.ts'
+import { addReindex } from './reindex-program.ts'
 import { packageVersion } from './version.ts'
 
 export interface Doing {
@@ -18,6 +19,8 @@ export interface Chosen {
 }
 
 export interface ProgramOptions {
+  /** The first word of all. The words of other commands need not be known where it names one. */
+  readonly first?: string | undefined
   readonly directory: string
   readonly print: { readonly out: (text: string) => void; readonly err: (text: string) => void }
   readonly choose: (chosen: Chosen) => void
@@ -34,6 +37,12 @@ const examples = {
     "glovebox exec --net full --timeout 2m -- sh -c 'curl -sI https://example.org | head -1'",
     'glovebox exec --mount /workspace=. --mount /data=./data:ro --cwd /data -- ls',
     'git diff | glovebox exec --json -- wc -l',
+  ],
+  runs: [
+    'glovebox runs list',
+    'glovebox runs show demo-001',
+    'glovebox runs events -f demo-001',
+    'glovebox runs verify --all',
   ],
   explain: ['glovebox explain', 'glovebox explain --memory 2g --net full', 'glovebox explain --json | jq .argv'],
   doctor: ['glovebox doctor', 'glovebox doctor --json'],
@@ -56,11 +65,16 @@ export function buildProgram(options: ProgramOptions): Command {
     .helpCommand('help [command]', 'show the help of a command')
     .helpOption('-h, --help', 'show this help')
     .option('--debug', 'show stack traces')
-    .version(packageVersion(), '-V, --version', 'print the version')
   addExec(program, options)
+  // The shortest of commands does not pay for the words of all the others.
+  if (options.first === 'exec') return program
+  program.version(packageVersion(), '-V, --version', 'print the version')
+  describeRun(program)
+  describeRuns(program)
   addExplain(program, options)
   addDoctor(program, options)
   addAudit(program, options)
+  addReindex(program, options)
   return program
 }
 
@@ -79,6 +93,24 @@ Exit code: the command's own; 124 timeout, 125 glovebox failed, 126 not executab
   addSandboxFlags(command, options.directory).action((argv: readonly string[], flags: SandboxFlags) => {
     options.choose({ flags, run: async (doing) => (await import('./commands/exec.ts')).exec(argv, flags, doing) })
   })
+}
+
+/** Its words come from run-program.ts, and only for those who use them. */
+function describeRun(program: Command): void {
+  program.command('run').summary('perform a recorded run')
+}
+
+/** Its many words come from runs-program.ts, and only for those who use them. */
+function describeRuns(program: Command): void {
+  program
+    .command('runs')
+    .summary('look at recorded runs, prove them, and decide about them')
+    .description(
+      `Lists, shows, verifies and repeats runs, and tells them what a person decided.
+
+A run is named by its directory, by its id, or by the beginning of an id, among the runs of ./runs or --root.`,
+    )
+    .addHelpText('before', showExamples(examples.runs))
 }
 
 function addExplain(program: Command, options: ProgramOptions): void {

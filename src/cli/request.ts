@@ -17,6 +17,7 @@ export async function requestFrom(flags: SandboxFlags, directory: string): Promi
     layers: [...settings.layers, ...flagLayers(flags)],
     env: { ...settings.env, ...flags.env },
     ...(backend === undefined ? {} : { backend }),
+    ...(settings.docker === undefined ? {} : { docker: settings.docker }),
     ...(flags.cwd === undefined ? {} : { cwd: flags.cwd }),
   }
 }

@@ -7,5 +7,5 @@ import { stateHome } from './state.ts'
 export const listBackends = (): readonly BackendName[] => backendNames
 
 export async function openBackendHere(name: BackendName): Promise<Backend> {
-  return openBackend(name, { stateDir: stateHome(), searchProgram: findSearchProgram() })
+  return openBackend(name, { stateDir: stateHome(), searchProgram: findSearchProgram(), operatorEnv: process.env })
 }

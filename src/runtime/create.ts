@@ -3,7 +3,7 @@
 // nothing left behind. Must not know how any backend works, nor who asks: command line and library come in by one door.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { backendNames, openBackend } from '../backends/registry.ts'
+import { backendNames, openBackend, type BackendOptions } from '../backends/registry.ts'
 import type { Backend, BackendName, Plan, SandboxSpec } from '../contract/backend.ts'
 import { newSandboxId, type SandboxId } from '../contract/ids.ts'
 import type { GuestPath, HostPath, Mount } from '../contract/mount.ts'
@@ -27,6 +27,8 @@ import { stateHome } from './state.ts'
 export interface CreateOptions {
   /** A name, or a backend that the caller opened itself. Default: the platform's own, never `local`. */
   readonly backend?: BackendName | Backend
+  /** For the backend docker: its image, and the container runtime. */
+  readonly docker?: BackendOptions['docker']
   /** Default: one empty workspace that ends with the sandbox. */
   readonly mounts?: readonly MountRequest[]
   readonly layers: readonly PolicyLayer[]
@@ -35,6 +37,8 @@ export interface CreateOptions {
   readonly cwd?: string
   /** The process is Glovebox's own, as on the command line: it may be changed for the sandbox's sake. */
   readonly ownsProcess?: boolean
+  /** Where the agent's HOME lies: with the project in /workspace (default), or nowhere after the sandbox has ended. */
+  readonly home?: 'project' | 'scratch'
 }
 
 export interface Planned {
@@ -52,7 +56,13 @@ export interface Planned {
 // test/attacks/environment: "PATH shows no host-only directory and none relative to the cwd"
 const guestSystemPrefixes = ['/usr', '/bin', '/sbin']
 
-export async function createSandbox(options: CreateOptions): Promise<Sandbox> {
+export const createSandbox = async (options: CreateOptions): Promise<Sandbox> =>
+  (await createPlannedSandbox(options)).sandbox
+
+/** For those who keep a record of what was made. */
+export async function createPlannedSandbox(
+  options: CreateOptions,
+): Promise<{ readonly sandbox: Sandbox; readonly planned: Planned }> {
   try {
     return await makeSandbox(options)
   } catch (error) {
@@ -60,11 +70,11 @@ export async function createSandbox(options: CreateOptions): Promise<Sandbox> {
   }
 }
 
-async function makeSandbox(options: CreateOptions): Promise<Sandbox> {
+async function makeSandbox(options: CreateOptions): Promise<{ readonly sandbox: Sandbox; readonly planned: Planned }> {
   const planned = await planSandbox(options)
   try {
     const boundary = await planned.backend.create(planned.id, planned.plan)
-    return liveSandbox({ ...planned, boundary, onEnd: () => discardPlanned(planned) })
+    return { planned, sandbox: liveSandbox({ ...planned, boundary, onEnd: () => discardPlanned(planned) }) }
   } catch (error) {
     await discardPlanned(planned)
     throw error
@@ -85,7 +95,8 @@ export async function planSandbox(options: CreateOptions): Promise<Planned> {
     sweepLocks(join(stateDir, 'locks') as HostPath)
     scratch = openScratch(join(stateDir, 'sandboxes'), id) as HostPath
     const mounts = options.mounts === undefined ? [emptyWorkspace(scratch)] : resolveMounts(options.mounts)
-    const home = await prepareHome(mounts, scratch, join(stateDir, 'locks') as HostPath)
+    const projects = options.home === 'scratch' ? [] : mounts
+    const home = await prepareHome(projects, scratch, join(stateDir, 'locks') as HostPath)
     const spec: SandboxSpec = {
       mounts,
       home,
@@ -139,10 +150,24 @@ function emptyWorkspace(scratch: HostPath): Mount {
 }
 
 /** Never falls back: what is asked for is opened, or the reason is told. */
-async function chooseBackend({ backend, ownsProcess = false }: CreateOptions, stateDir: HostPath): Promise<Backend> {
+async function chooseBackend(
+  { backend, docker, ownsProcess = false }: BackendChoice,
+  stateDir: HostPath,
+): Promise<Backend> {
   if (typeof backend === 'object') return backend
-  return openBackend(backend ?? defaultBackend(), { stateDir, searchProgram: findSearchProgram(), ownsProcess })
+  return openBackend(backend ?? defaultBackend(), {
+    stateDir,
+    searchProgram: findSearchProgram(),
+    ownsProcess,
+    operatorEnv: process.env,
+    ...(docker === undefined ? {} : { docker }),
+  })
 }
+
+type BackendChoice = Pick<CreateOptions, 'backend' | 'docker' | 'ownsProcess'>
+
+/** For those who look at a backend before they make a sandbox with it, and then hand it over opened. */
+export const openBackendFor = (options: BackendChoice): Promise<Backend> => chooseBackend(options, stateHome())
 
 export function defaultBackend(platform: NodeJS.Platform = process.platform): BackendName {
   if (platform === 'linux') return 'bwrap'

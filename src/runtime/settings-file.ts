@@ -3,7 +3,7 @@
 // not skipped: skipping would let an intruder remove a limit by spoiling the file.
 // test/attacks/settings: "settings that another party could have written are refused"
 import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, readSync, type Stats } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { GloveboxError } from '../errors/error.ts'
 import { settingsStandIn } from '../policy/protect.ts'
 
@@ -119,16 +119,20 @@ function readOrRefuse(path: string, descriptor: number, into: Buffer): number {
 
 /**
  * The settings of a workspace's own root are protected inside the sandbox. Deeper down the guest can make a file of
- * that name; `.glovebox/sandbox` above it marks a directory in which a guest has worked.
+ * that name; `.glovebox/sandbox` above it marks a directory in which a guest has worked, and so does the log of a run.
  */
 function refuseGuestMade(path: string): void {
   const own = dirname(path)
-  const workspace = upward(dirname(own)).find((place) => place !== own && isThere(join(place, '.glovebox/sandbox')))
+  const workspace = upward(dirname(own)).find((place) => place !== own && isGuestGround(place))
   if (workspace === undefined) return
   throw refuse('it lies inside a workspace in which a sandbox can write', path, {
     hint: `Move it to the workspace's root or above, or remove it. The workspace is marked by its .glovebox directory.`,
   })
 }
+
+const isGuestGround = (place: string): boolean =>
+  isThere(join(place, '.glovebox/sandbox')) ||
+  (['workspace', 'deliverables'].includes(basename(place)) && isThere(join(dirname(place), 'events.jsonl')))
 
 function upward(directory: string): readonly string[] {
   const parent = dirname(directory)

@@ -3,8 +3,10 @@
 import { LineCounter, isMap, isNode, isScalar, parseDocument, type Document } from 'yaml'
 import { z } from 'zod'
 import { operatorPolicySchema, type OperatorPolicy } from '../contract/policy.ts'
+import { idSchema } from '../contract/run.ts'
 import { GloveboxError } from '../errors/error.ts'
 import { didYouMean } from '../errors/suggest.ts'
+import { modelOptionsSchema } from '../executors/model/options.ts'
 import { mountModes } from './mount-text.ts'
 import type { SettingsText } from './settings-file.ts'
 
@@ -14,12 +16,52 @@ const mountSchema = z.strictObject({
   mode: z.enum(mountModes).optional(),
 })
 
-const settingsSchema = z.strictObject({
+const executorSchema = z.strictObject({
+  /** Default: `command` if there is one, else `model` if the settings describe one. */
+  kind: z.enum(['command', 'model']).optional(),
+  /** What runs inside, word by word; no shell reads it. A command on the command line takes its place. */
+  command: z.array(z.string()).min(1).max(1000).optional(),
+})
+
+const deliverableSchema = z.strictObject({
+  path: z.string().min(1).max(4096),
+  /** An empty file counts too. */
+  allowEmpty: z.boolean().optional(),
+})
+
+/** What concerns `glovebox run` alone. */
+const runSettings = {
+  executor: executorSchema.optional(),
+  model: modelOptionsSchema.optional(),
+  /** Files below /deliverables without which a run fails. */
+  deliverables: z
+    .array(z.union([z.string().min(1).max(4096), deliverableSchema]))
+    .max(1000)
+    .optional(),
+  /** Files and directories of the host that a run finds copied into its workspace. */
+  inputs: z.array(z.string().min(1).max(4096)).max(1000).optional(),
+  /** A finished run waits until a person approves it. */
+  review: z.boolean().optional(),
+  /** A name for this configuration, kept as `profile_id`. */
+  profile: idSchema.optional(),
+  /** Of the task, for people. */
+  title: z.string().min(1).max(500).optional(),
+}
+
+export const settingsSchema = z.strictObject({
   backend: z.string().min(1).optional(),
+  /** For the backend docker. Default: the image glovebox/sandbox, and the daemon's own runtime; runsc is gVisor. */
+  docker: z
+    .strictObject({
+      image: z.string().min(1).max(512).optional(),
+      runtime: z.string().min(1).max(64).optional(),
+    })
+    .optional(),
   /** Either as on the command line, or as a map with guestPath, hostPath and mode. */
   mounts: z.array(z.union([z.string(), mountSchema])).optional(),
   policy: operatorPolicySchema.optional(),
   env: z.record(z.string(), z.string()).optional(),
+  ...runSettings,
 })
 
 export type SettingsContent = z.infer<typeof settingsSchema>

@@ -41,6 +41,7 @@ describe('loadSettings', () => {
     mkdirSync(join(directory, 'a/b'), { recursive: true })
     expect(await loadSettings({ directory: join(directory, 'a/b') })).toEqual({
       path,
+      run: { text, directory },
       backend: 'bwrap',
       mounts: [
         { guestPath: '/data', hostPath: join(directory, 'data'), mode: 'ro' },
@@ -150,6 +151,15 @@ describe('an unusable file', () => {
     mkdirSync(join(directory, 'planted'))
     put('planted/glovebox.yaml', 'backend: bwrap')
     const error = await loadSettings({ directory: join(directory, 'planted') }).catch((caught: unknown) => caught)
+    expect(isGloveboxError(error) && error.message).toContain('in which a sandbox can write')
+  })
+
+  it.each(['workspace', 'deliverables'])('is refused below the %s of a run', async (tree) => {
+    mkdirSync(join(directory, 'run', tree, 'planted'), { recursive: true })
+    put('run/events.jsonl', '')
+    put(`run/${tree}/planted/glovebox.yaml`, 'policy: { network: { mode: full } }')
+    const place = join(directory, 'run', tree, 'planted')
+    const error = await loadSettings({ directory: place }).catch((caught: unknown) => caught)
     expect(isGloveboxError(error) && error.message).toContain('in which a sandbox can write')
   })
 })

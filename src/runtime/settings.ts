@@ -13,9 +13,22 @@ export interface Settings {
   /** Where they were found, for the operator. */
   readonly path?: string
   readonly backend?: BackendName
+  readonly docker?: NonNullable<SettingsContent['docker']>
   readonly mounts?: readonly MountRequest[]
   readonly layers: readonly PolicyLayer[]
   readonly env?: Readonly<Record<string, string>>
+  /** What concerns runs alone, with the file's own bytes for their record. */
+  readonly run?: RunSettings
+}
+
+export interface RunSettings extends Pick<
+  SettingsContent,
+  'executor' | 'model' | 'deliverables' | 'inputs' | 'review' | 'profile' | 'title'
+> {
+  /** Absent where no file was read. */
+  readonly text?: string
+  /** Where the paths in it begin. */
+  readonly directory: string
 }
 
 export interface SettingsPlace {
@@ -23,14 +36,23 @@ export interface SettingsPlace {
   readonly directory: string
   /** A policy file that the operator named. Its layer comes after the settings file's. */
   readonly policyFile?: string
+  /** A settings file that the operator named, or its text where it was kept: there is no search then. */
+  readonly settingsFile?: string | SettingsText
 }
 
 export async function loadSettings(place: SettingsPlace): Promise<Settings> {
-  const path = findSettingsFile(place.directory)
-  const found = path === undefined ? { layers: [] } : await loadFile(readSettingsFile(path))
+  const file = settingsText(place)
+  const found = file === undefined ? { layers: [] } : await loadFile(file)
   if (place.policyFile === undefined) return found
   const policy = await loadPolicy(readPolicyFile(place.policyFile))
   return { ...found, layers: [...found.layers, policy] }
+}
+
+function settingsText({ directory, settingsFile }: SettingsPlace): SettingsText | undefined {
+  if (typeof settingsFile === 'object') return settingsFile
+  if (settingsFile !== undefined) return readPolicyFile(settingsFile)
+  const path = findSettingsFile(directory)
+  return path === undefined ? undefined : readSettingsFile(path)
 }
 
 async function loadFile(file: SettingsText): Promise<Settings> {
@@ -42,9 +64,16 @@ async function loadFile(file: SettingsText): Promise<Settings> {
     path: file.path,
     layers: content.policy === undefined ? [] : [settingsLayer(basename(file.path), content.policy)],
     ...(content.backend === undefined ? {} : { backend: content.backend }),
+    ...(content.docker === undefined ? {} : { docker: content.docker }),
     ...(content.mounts === undefined ? {} : { mounts: content.mounts.map((mount) => toMount(mount, directory)) }),
     ...(content.env === undefined ? {} : { env: content.env }),
+    run: runSettings(content, file.text, directory),
   }
+}
+
+function runSettings(content: SettingsContent, text: string, directory: string): RunSettings {
+  const { backend: _, docker: _docker, mounts: _mounts, policy: _policy, env: _env, ...own } = content
+  return { ...own, text, directory }
 }
 
 async function loadPolicy(file: SettingsText): Promise<PolicyLayer> {

@@ -1,0 +1,39 @@
+// Takes hold of a run that a crash may have left. While a sandbox lives, stand-ins for protected names lie in the run's
+// trees; a killed process leaves them there, and the next sweep takes them away. So the sweep comes first: the manifest
+// that is made when the run is ended would else speak of files that are nobody's and will be gone.
+import { readFileSync } from 'node:fs'
+import { sandboxManifestSchema } from '../../contract/artifact.ts'
+import type { BackendName } from '../../contract/backend.ts'
+import { isGloveboxError } from '../../errors/error.ts'
+import { placeIn } from '../../runs/layout.ts'
+import { openRun, type OpenedRun, type OpenRunOptions } from '../../runs/open.ts'
+import { openBackendHere } from '../backends-here.ts'
+import { defaultBackend } from '../create.ts'
+import { lookAtRun } from './look.ts'
+
+export async function reopenRun(directory: string, options: OpenRunOptions = {}): Promise<OpenedRun> {
+  const { isCrashed } = await lookAtRun(directory)
+  if (isCrashed) await sweep(directory)
+  return openRun(directory, options)
+}
+
+/** A backend sweeps when it is opened, and closes when it has swept. One that does not work here has left nothing here. */
+async function sweep(directory: string): Promise<void> {
+  try {
+    const backend = await openBackendHere(backendOf(directory) ?? defaultBackend())
+    await backend.close?.()
+  } catch (error) {
+    if (!isGloveboxError(error)) throw error
+  }
+}
+
+/** Undefined when the run came to its end before its sandbox was written down. */
+function backendOf(directory: string): BackendName | undefined {
+  try {
+    const text = readFileSync(placeIn(directory, 'sandbox-manifest.json'), 'utf8')
+    return sandboxManifestSchema.parse(JSON.parse(text)).backend ?? undefined
+  } catch {
+    // Whether the manifest is what it was is the verifier's question.
+    return undefined
+  }
+}

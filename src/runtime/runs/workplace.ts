@@ -1,0 +1,96 @@
+// Where the work of a run takes place: a sandbox that shows the run's workspace and deliverables and nothing else of its
+// directory, wrapped so that everything done in it is recorded. HOME lies outside of the run and ends with the sandbox: it
+// is a cache and no result, may hold what a login left, and a replay or a fork has to begin without it too.
+import { realpathSync } from 'node:fs'
+import type { Backend } from '../../contract/backend.ts'
+import type { EventInput } from '../../contract/event.ts'
+import type { Sandbox } from '../../contract/sandbox.ts'
+import { openActionLog } from '../../runs/action-log.ts'
+import { startRecorded, syncArchive } from '../../runs/archive.ts'
+import { openChangeWatch } from '../../runs/changes/watch.ts'
+import type { BaseLook } from '../../runs/fork/unchanged.ts'
+import { placeIn } from '../../runs/layout.ts'
+import type { Run } from '../../runs/run.ts'
+import { createPlannedSandbox } from '../create.ts'
+import type { MountRequest } from '../mount-text.ts'
+import { workspaceMount } from './fork.ts'
+import { manifestOf } from './manifest.ts'
+import { guestPromptFile, promptVariable, showPrompt } from './prompt.ts'
+import { recordedSandbox, type RecordingOptions } from './recorded-sandbox.ts'
+import type { RunSandbox } from './request.ts'
+
+export interface WorkplaceOptions {
+  readonly run: Run
+  readonly prompt: string
+  readonly sandbox: RunSandbox
+  readonly backend: Backend
+  readonly backendVersion: string | undefined
+  readonly onAction?: RecordingOptions['onAction']
+}
+
+export interface Workplace {
+  readonly sandbox: Sandbox
+  /** Ends everything inside, and waits until its records are on disk. */
+  close(): Promise<void>
+}
+
+export async function openWorkplace(options: WorkplaceOptions): Promise<Workplace> {
+  const { run, backend, backendVersion } = options
+  const directory = realpathSync(run.directory)
+  const { mount: workspace, look } = await workspaceMount(directory)
+  if (look !== undefined) await run.append(baseLooked(look), { durability: 'D2' })
+  const log = openActionLog(directory)
+  // Before the sandbox is made, which lays stand-ins for protected names into the workspace while it lives.
+  const layers = workspace.over && { upper: workspace.hostPath, lower: workspace.over.lower }
+  const changes = await openChangeWatch({ directory, layers })
+  await run.append(await startRecorded(directory), { durability: 'D2' })
+  const { sandbox, planned } = await createPlannedSandbox({
+    backend,
+    layers: options.sandbox.layers,
+    mounts: [
+      workspace,
+      deliverablesMount(directory),
+      showPrompt(directory, options.prompt),
+      ...(options.sandbox.mounts ?? []),
+    ],
+    env: { ...options.sandbox.env, [promptVariable]: guestPromptFile },
+    cwd: '/workspace',
+    home: 'scratch',
+  })
+  const close = async (): Promise<void> => {
+    try {
+      await sandbox.kill()
+    } finally {
+      changes.close()
+      await Promise.all([log.close(), syncArchive(directory)])
+    }
+  }
+  try {
+    // The stand-ins are nobody's change.
+    await changes.look()
+    await run.recordSandbox(manifestOf({ planned, backendVersion, directory }))
+    const { onAction } = options
+    return {
+      sandbox: recordedSandbox({ sandbox, run, log, changes, ...(onAction === undefined ? {} : { onAction }) }),
+      close,
+    }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+const deliverablesMount = (directory: string): MountRequest => ({
+  guestPath: '/deliverables',
+  hostPath: placeIn(directory, 'deliverables'),
+  mode: 'rw',
+})
+
+const baseLooked = ({ entries, complete }: BaseLook): EventInput => ({
+  type: 'base_looked_at',
+  summary: complete
+    ? 'Nothing has changed in the runs below this fork.'
+    : 'Nothing was found to have changed in the runs below this fork, and not all was looked at.',
+  severity: complete ? 'info' : 'warning',
+  data: { entries, complete },
+})
