@@ -4,10 +4,15 @@ export interface Result {
   readonly promise: string
   readonly measured: number
   readonly limit: number
-  readonly unit: 'ratio' | 'ms' | 'count' | 'MiB'
+  readonly unit: 'ratio' | 'ms' | 'count' | 'MiB' | 'MB/s'
   readonly holds: boolean
   /** What stands behind the number. */
   readonly figures: Readonly<Record<string, unknown>>
 }
 
 export const atMost = (result: Omit<Result, 'holds'>): Result => ({ ...result, holds: result.measured <= result.limit })
+
+export const atLeast = (result: Omit<Result, 'holds'>): Result => ({
+  ...result,
+  holds: result.measured >= result.limit,
+})

@@ -1,10 +1,13 @@
 // script/bench: every number of SPECIFICATION.md, measured in one run. Ends with 1 if a promise does not hold.
 import { cpus, loadavg } from 'node:os'
 import { auditBenches } from './audit.ts'
+import { changesBenches } from './changes.ts'
 import { cliBench } from './cli.ts'
 import { execBenches, workspaceBench } from './exec.ts'
 import { flatBench } from './flat.ts'
+import { forkBenches } from './fork.ts'
 import type { Result } from './result.ts'
+import { runsBenches } from './runs.ts'
 import { searchBenches } from './search.ts'
 
 const benches = {
@@ -14,6 +17,9 @@ const benches = {
   search: searchBenches,
   flat: flatBench,
   audit: auditBenches,
+  runs: runsBenches,
+  changes: changesBenches,
+  fork: forkBenches,
 } as const
 
 const args = process.argv.slice(2)

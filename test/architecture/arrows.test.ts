@@ -20,6 +20,7 @@ export const arrows: readonly Arrow[] = [
 
   { from: 'cli', to: 'runtime', why: 'a face turns arguments into calls of the runtime and holds no logic' },
   { from: 'cli', to: 'policy', why: '`explain` prints the policy with the same pure words that refusals use' },
+  { from: 'cli', to: 'runs', why: 'a command that only reads a run has nothing to compose' },
   { from: 'cli', to: 'contract', why: law },
   { from: 'cli', to: 'errors', why: codes },
 
@@ -33,6 +34,7 @@ export const arrows: readonly Arrow[] = [
   { from: 'runtime', to: 'paths', why: 'the root makes mounts and checks working directories' },
   { from: 'runtime', to: 'policy', why: 'the root resolves the layers before anything starts' },
   { from: 'runtime', to: 'process', why: 'the root follows a process to its result, and owns scratch directories' },
+  { from: 'runtime', to: 'runs', why: 'the root makes run directories, and hands a run its sandbox and executor' },
   { from: 'runtime', to: 'contract', why: law },
   { from: 'runtime', to: 'errors', why: codes },
 
@@ -40,6 +42,20 @@ export const arrows: readonly Arrow[] = [
   { from: 'audit', to: 'paths', why: 'one lock between processes, and one way to tell a dead holder, serve all rooms' },
   { from: 'audit', to: 'contract', why: law },
   { from: 'audit', to: 'errors', why: codes },
+
+  { from: 'runtime', to: 'store', why: 'the root opens the database, and hands it on' },
+  {
+    from: 'store',
+    to: 'paths',
+    why: 'of two that open a damaged file at once, one puts it aside: one lock serves all',
+  },
+  { from: 'store', to: 'contract', why: law },
+  { from: 'store', to: 'errors', why: codes },
+
+  { from: 'runtime', to: 'executors', why: 'the root chooses who does the work of a run, and loads only that one' },
+  { from: 'runtime', to: 'tools', why: 'the root hands a model its tools, so that no executor knows them' },
+  { from: 'executors', to: 'contract', why: law },
+  { from: 'executors', to: 'errors', why: codes },
 
   { from: 'actions', to: 'paths', why: 'a guest path is read and joined in one place only' },
   { from: 'actions', to: 'contract', why: law },
@@ -49,6 +65,7 @@ export const arrows: readonly Arrow[] = [
   { from: 'tools', to: 'errors', why: codes },
 
   { from: 'runs', to: 'paths', why: 'artifacts are reached by descriptor, and a run is locked as any path is' },
+  { from: 'runs', to: 'process', why: 'the notes of overlayfs are attributes, and koffi has one door' },
   { from: 'runs', to: 'contract', why: law },
   { from: 'runs', to: 'errors', why: codes },
 

@@ -39,6 +39,15 @@ describe('start', () => {
     expect(backends.map((path) => chainTo(loaded, path))).toEqual([])
   })
 
+  it('only the model executor names the AI SDK, and it loads it lazily', () => {
+    const named = files.flatMap((file) =>
+      importsOf(file)
+        .filter(({ kind, target }) => kind !== 'type' && /^(?:ai$|@ai-sdk\/)/.test(target))
+        .map(({ kind }) => `${file.path} (${kind})`),
+    )
+    expect(new Set(named)).toEqual(new Set(['src/executors/model/provider.ts (dynamic)']))
+  })
+
   it('every package that is imported is a dependency, and every dependency is imported', async () => {
     const manifest = (await import('../../package.json', { with: { type: 'json' } })).default
     const declared = [...Object.keys(manifest.dependencies), ...Object.keys(manifest.optionalDependencies)]

@@ -180,6 +180,43 @@ const forged = (after: { seq: number; hash: string }): Buffer =>
     durable: after.seq,
   }).bytes
 
+describe('any other change', () => {
+  it('of records or heads is seen: every pair of a small log swapped, every record repeated in every place', () => {
+    const records = recordsOf(small)
+    const unseen: string[] = []
+    for (const [one, first] of records.entries()) {
+      for (const [other, second] of records.entries()) {
+        const swapped = put(put(small, first, lineOf(small, second)), second, lineOf(small, first))
+        if (one !== other && verify(swapped).verdict === 'ok') unseen.push(`${one} and ${other} swapped`)
+        const lines = linesIn(small.get(second.name)!).toSpliced(second.index, 0, lineOf(small, first))
+        if (verify(withLines(small, second.name, lines)).verdict === 'ok') unseen.push(`${one} again before ${other}`)
+      }
+    }
+    expect(unseen).toEqual([])
+  })
+
+  it('of records or heads is seen: any bytes put in, taken out or written over, in samples', () => {
+    const names = [...segmentNames(large), 'heads.jsonl']
+    const change = fc.constantFrom(...names).chain((name) =>
+      fc.record({
+        name: fc.constant(name),
+        at: fc.nat({ max: large.get(name)!.length }),
+        removed: fc.nat({ max: 900 }),
+        added: fc.uint8Array({ maxLength: 60 }),
+      }),
+    )
+    fc.assert(
+      fc.property(change, ({ name, at, removed, added }) => {
+        const before = large.get(name)!
+        const after = Buffer.concat([before.subarray(0, at), added, before.subarray(at + removed)])
+        fc.pre(!after.equals(before))
+        expect(verify(withFile(large, name, after)).verdict).not.toBe('ok')
+      }),
+      { numRuns: 500 },
+    )
+  }, 60_000)
+})
+
 describe('whoever rewrites history', () => {
   it('is found by the signed heads though every link is right again', () => {
     // The first record is left, then all are made anew without the third.

@@ -41,6 +41,8 @@ export interface StartOptions {
   readonly stdio?: StdioOptions
   /** Words that stand before the interpreter, for example a tracer and its options. */
   readonly under?: readonly string[]
+  /** Beside PATH, HOME and the state directory. */
+  readonly env?: Readonly<Record<string, string>>
 }
 
 // One process, one copy: vitest and the campaigns both give a file a process of its own.
@@ -85,7 +87,7 @@ export function faultGround(starter: Starter): FaultGround {
     const [program = '', ...rest] = [...(options.under ?? []), process.execPath, join(place, file), ...args]
     return spawn(program, rest, {
       cwd: options.cwd ?? directory,
-      env: { PATH: '/usr/local/bin:/usr/bin:/bin', HOME, GLOVEBOX_STATE_DIR: stateDir },
+      env: { ...options.env, PATH: '/usr/local/bin:/usr/bin:/bin', HOME, GLOVEBOX_STATE_DIR: stateDir },
       stdio: options.stdio ?? ['ignore', 'pipe', 'pipe'],
       detached: true,
       ...(id === undefined ? {} : { uid: id, gid: id }),

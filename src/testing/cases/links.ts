@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
-import { link, mkdir, readFile, readdir, symlink, writeFile } from 'node:fs/promises'
+import { once } from 'node:events'
+import { link, lstat, mkdir, readFile, readdir, symlink, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import type { ConformanceCase, Subject } from '../case.ts'
 import { refused, succeeded } from '../expect.ts'
@@ -9,6 +11,17 @@ async function place(subject: Subject) {
   const outside = await subject.directory()
   await writeFile(join(outside, 'secret'), 'outside-content-c0de')
   return { ...(await subject.room(deleting)), sandbox: deleting.sandbox, files: deleting.sandbox.files, outside }
+}
+
+/** A mechanism with a kernel of its own keeps the guest's FIFOs to itself; a socket of the host's then takes its place. */
+async function whileSpecial(subject: Subject, check: (at: Awaited<ReturnType<typeof place>>) => Promise<unknown>) {
+  const at = await place(subject)
+  succeeded(await at.sandbox.commands.run(['mkfifo', 'pipe'], { cwd: at.guest }))
+  const path = join(at.host, 'pipe')
+  if (await lstat(path).catch(() => undefined)) return void (await check(at))
+  const server = createServer().listen(path)
+  await once(server, 'listening')
+  await check(at).finally(() => server.close())
 }
 
 export const linkCases: readonly ConformanceCase[] = [
@@ -144,18 +157,18 @@ export const linkCases: readonly ConformanceCase[] = [
   {
     title: 'a FIFO is refused with NOT_A_FILE and does not hang the reader',
     async run(subject) {
-      const { files, guest, sandbox } = await place(subject)
-      succeeded(await sandbox.commands.run(['mkfifo', 'pipe'], { cwd: guest }))
-      await refused('NOT_A_FILE', files.readBytes(`${guest}/pipe`))
-      assert.equal((await files.stat(`${guest}/pipe`)).kind, 'other')
+      await whileSpecial(subject, async ({ files, guest }) => {
+        await refused('NOT_A_FILE', files.readBytes(`${guest}/pipe`))
+        assert.equal((await files.stat(`${guest}/pipe`)).kind, 'other')
+      })
     },
   },
   {
     title: 'writing to a FIFO is refused with NOT_A_FILE and does not hang',
     async run(subject) {
-      const { files, guest, sandbox } = await place(subject)
-      succeeded(await sandbox.commands.run(['mkfifo', 'pipe'], { cwd: guest }))
-      await refused('NOT_A_FILE', files.write(`${guest}/pipe`, 'x', { append: true }))
+      await whileSpecial(subject, ({ files, guest }) =>
+        refused('NOT_A_FILE', files.write(`${guest}/pipe`, 'x', { append: true })),
+      )
     },
   },
   {
