@@ -24,6 +24,10 @@ export const arrows: readonly Arrow[] = [
   { from: 'cli', to: 'contract', why: law },
   { from: 'cli', to: 'errors', why: codes },
 
+  { from: 'cli', to: 'client', why: 'with --server the work is done elsewhere, and the command line is one more caller' },
+  { from: 'client', to: 'contract', why: law },
+  { from: 'client', to: 'errors', why: codes },
+
   { from: 'testing', to: 'runtime', why: 'the conformance suite proves sandboxes as their users get them' },
   { from: 'testing', to: 'tools', why: 'the tools are part of what every backend must carry' },
   { from: 'testing', to: 'contract', why: law },
@@ -71,7 +75,7 @@ export const arrows: readonly Arrow[] = [
 
   { from: 'backends', to: 'contract', why: law },
   { from: 'backends', to: 'errors', why: codes },
-  ...['backends/bwrap', 'backends/local'].flatMap((from): readonly Arrow[] => [
+  ...['backends/bwrap', 'backends/docker', 'backends/local'].flatMap((from): readonly Arrow[] => [
     { from: 'backends', to: from, why: 'the registry names the backends, and loads each when it is asked for' },
     { from, to: 'paths', why: 'files of a mount are reached by descriptor, written once for all backends' },
     { from, to: 'policy', why: 'what a mechanism can hold is compared with policy in one place' },
@@ -79,6 +83,16 @@ export const arrows: readonly Arrow[] = [
     { from, to: 'contract', why: law },
     { from, to: 'errors', why: codes },
   ]),
+  ...['backends/bwrap', 'backends/docker'].map((from): Arrow => ({
+    from,
+    to: 'guards',
+    why: 'what is laid over a mount is the same for every boundary that is made of mounts',
+  })),
+  { from: 'guards', to: 'paths', why: 'names are reached by descriptor, and journals locked as any path is' },
+  { from: 'guards', to: 'policy', why: 'which names are protected, and with what content, is policy' },
+  { from: 'guards', to: 'process', why: 'a journal names the process that wrote it, so that a dead one is known' },
+  { from: 'guards', to: 'contract', why: law },
+  { from: 'guards', to: 'errors', why: codes },
 
   { from: 'paths', to: 'contract', why: law },
   { from: 'paths', to: 'errors', why: codes },

@@ -12,7 +12,7 @@ import {
   readLimitsHost,
   type LimitGroup,
 } from '../../src/backends/bwrap/limits/limits.ts'
-import { underLock, writeJournal } from '../../src/backends/bwrap/journal.ts'
+import { underLock, writeJournal } from '../../src/guards/journal.ts'
 import { sweepLimitGroups } from '../../src/backends/bwrap/limits/sweep.ts'
 import { newSandboxId, type SandboxId } from '../../src/contract/ids.ts'
 import { ownIdentity } from '../../src/process/identity.ts'

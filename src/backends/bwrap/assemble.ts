@@ -13,8 +13,8 @@ import type { Launcher } from './launcher/launcher.ts'
 import { openLayers } from './layers.ts'
 import { createLimitGroup, limitGroupName, type LimitGroup, type LimitsPlan, type RunProgram } from './limits/limits.ts'
 import { forgetLimitGroup, recordLimitGroup } from './limits/sweep.ts'
-import { openMasks, vaultNames } from './masks.ts'
-import { openProtection } from './protection.ts'
+import { openMasks, vaultNames } from '../../guards/masks.ts'
+import { openProtection } from '../../guards/protection.ts'
 import { openSources } from './sources.ts'
 
 export interface AssemblyParts {

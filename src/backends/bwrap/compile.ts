@@ -5,6 +5,7 @@ import type { Plan, SandboxSpec } from '../../contract/backend.ts'
 import type { Mount } from '../../contract/mount.ts'
 import { accountFor } from '../../policy/enforce.ts'
 import { capabilitiesFor, whyNot, type LimitsFacts } from './capabilities.ts'
+import type { Guard, Mask } from '../../guards/rule.ts'
 import type { HostFacts } from './facts.ts'
 import { descriptors, gateCommand, nameAtGate } from './gate.ts'
 import type { CompiledFilter } from './seccomp/filter.ts'
@@ -14,19 +15,6 @@ export const guestId = 1000
 
 /** Where bwrap finds what lies behind a mount. */
 export type Source = { readonly path: string } | { readonly descriptor: number }
-
-/** A rule laid over a mount: `pin` keeps a directory from being renamed away, `readonly` from being changed. */
-export interface Guard {
-  readonly guestPath: string
-  readonly source: string
-  readonly rule: 'pin' | 'readonly'
-}
-
-export interface Mask {
-  readonly guestPath: string
-  /** For a file: the empty, unreadable file that is laid over it. Absent: a directory. */
-  readonly coverFile?: string
-}
 
 export interface Layout {
   readonly home: Source

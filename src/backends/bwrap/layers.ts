@@ -5,14 +5,9 @@ import { closeSync, statSync } from 'node:fs'
 import type { SandboxSpec } from '../../contract/backend.ts'
 import type { HostPath, Mount } from '../../contract/mount.ts'
 import { GloveboxError } from '../../errors/error.ts'
+import type { OnDisk } from '../../guards/rule.ts'
 import type { Launcher } from './launcher/launcher.ts'
 import type { LaidLayers, PinnedDirectory } from './launcher/messages.ts'
-
-/** Where a layered mount really keeps its changes: what a later process finds there. */
-export interface OnDisk {
-  readonly hostPath: HostPath
-  readonly device: string
-}
 
 export interface Layers {
   readonly spec: SandboxSpec

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { newSandboxId, type SandboxId } from '../../../contract/ids.ts'
 import { ownIdentity, type ProcessIdentity } from '../../../process/identity.ts'
-import { findJournal, underLock, writeJournal } from '../journal.ts'
+import { findJournal, underLock, writeJournal } from '../../../guards/journal.ts'
 import { limitGroupName } from './limits.ts'
 import { forgetLimitGroup, recordLimitGroup, sweepLimitGroups } from './sweep.ts'
 

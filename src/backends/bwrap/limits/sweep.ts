@@ -2,7 +2,14 @@
 import { basename } from 'node:path'
 import type { SandboxId } from '../../../contract/ids.ts'
 import { isAlive, ownIdentity } from '../../../process/identity.ts'
-import { findJournal, listJournals, settleJournal, underLock, writeJournal, type Journal } from '../journal.ts'
+import {
+  findJournal,
+  listJournals,
+  settleJournal,
+  underLock,
+  writeJournal,
+  type Journal,
+} from '../../../guards/journal.ts'
 import { describe, removeGroup } from './files.ts'
 import { limitGroupName } from './limits.ts'
 import { endProcesses } from './processes.ts'

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { GuestPath, HostPath, Mount } from '../../contract/mount.ts'
+import type { GuestPath, HostPath, Mount } from '../contract/mount.ts'
 import { guardsFor, stillHeld, type HeldName } from './guards.ts'
 
 const mountOf = (hostPath: string): Mount => ({

@@ -1,8 +1,8 @@
 // Waits its turn for a lock between processes. The lock of a holder that was killed is taken over at once.
 import { setTimeout as delay } from 'node:timers/promises'
-import type { HostPath } from '../../contract/mount.ts'
-import { GloveboxError } from '../../errors/error.ts'
-import { openLockFiles } from '../../paths/lock-file.ts'
+import type { HostPath } from '../contract/mount.ts'
+import { GloveboxError } from '../errors/error.ts'
+import { openLockFiles } from '../paths/lock-file.ts'
 
 export interface LockPlace {
   readonly directory: string

@@ -4,8 +4,8 @@
 // has content, or that we did not make, is ever removed; sandboxes of several processes may share a workspace.
 // Must not know mounts, bwrap or policy: names come in, what exists at them goes out.
 import { existsSync, type BigIntStats } from 'node:fs'
-import type { SandboxId } from '../../contract/ids.ts'
-import { isAlive, ownIdentity, type ProcessIdentity } from '../../process/identity.ts'
+import type { SandboxId } from '../contract/ids.ts'
+import { isAlive, ownIdentity, type ProcessIdentity } from '../process/identity.ts'
 import { findJournal, listJournals, removeTornJournals, settleJournal, underLock, type Journal } from './journal.ts'
 import { agreeOnKinds, closeParents, lay, type AfterStep, type Finding } from './placing/lay.ts'
 import { isSame, type Identified } from './placing/remove.ts'

@@ -11,7 +11,7 @@ import {
   readFileSync,
   type BigIntStats,
 } from 'node:fs'
-import { GloveboxError } from '../../../errors/error.ts'
+import { GloveboxError } from '../../errors/error.ts'
 import { hasCode } from './codes.ts'
 
 const asDirectory = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW

@@ -1,17 +1,19 @@
 // The protected names of a sandbox, laid when it is made and looked at before each exec. See guards.ts for what is laid, and
-// placeholders.ts for what is put on the host where a name is missing.
+// placeholders.ts for what is put on the host where a name is missing. This room promises that a name is guarded in every
+// mount that shows it, and that nothing it put on the host outlives the sandbox or, after a crash, the next start. It must
+// not know how a backend lays a mount.
 import { join } from 'node:path'
-import type { SandboxSpec } from '../../contract/backend.ts'
-import type { SandboxId } from '../../contract/ids.ts'
-import type { GuestPath, Mount } from '../../contract/mount.ts'
-import type { HostFiles } from '../../paths/host-files.ts'
-import { isWithin } from '../../paths/guest.ts'
-import { mountTable } from '../../paths/table.ts'
-import { findBuiltInProtection } from '../../policy/protect.ts'
-import type { Guard } from './compile.ts'
+import type { SandboxSpec } from '../contract/backend.ts'
+import type { SandboxId } from '../contract/ids.ts'
+import type { GuestPath, Mount } from '../contract/mount.ts'
+import type { HostFiles } from '../paths/host-files.ts'
+import { isWithin } from '../paths/guest.ts'
+import { mountTable } from '../paths/table.ts'
+import { findBuiltInProtection } from '../policy/protect.ts'
+import type { Guard } from './rule.ts'
 import { pinsForMasks } from './masks.ts'
 import { guardsFor, stillHeld, type HeldName } from './guards.ts'
-import type { OnDisk } from './layers.ts'
+import type { OnDisk } from './rule.ts'
 import { nestedRepositories } from './nested-repositories.ts'
 import { layPlaceholders, liftPlaceholders, type ProtectedName } from './placeholders.ts'
 

@@ -2,12 +2,12 @@
 // open. A path that does not exist needs no cover: whatever appears there later was made by the guest itself.
 import { chmodSync, lstatSync, readdirSync, writeFileSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import type { SandboxSpec } from '../../contract/backend.ts'
-import type { GuestPath, Mount } from '../../contract/mount.ts'
-import { GloveboxError } from '../../errors/error.ts'
-import { parseGuestPath } from '../../paths/guest.ts'
-import { mountTable } from '../../paths/table.ts'
-import type { Guard, Mask } from './compile.ts'
+import type { SandboxSpec } from '../contract/backend.ts'
+import type { GuestPath, Mount } from '../contract/mount.ts'
+import { GloveboxError } from '../errors/error.ts'
+import { parseGuestPath } from '../paths/guest.ts'
+import { mountTable } from '../paths/table.ts'
+import type { Guard, Mask } from './rule.ts'
 
 export type Further = (hostPath: string) => Promise<string>
 

@@ -1,5 +1,5 @@
 // Takes away what a journal lists, but for what a sandbox that is still alive lists too.
-import { ownIdentity } from '../../../process/identity.ts'
+import { ownIdentity } from '../../process/identity.ts'
 import type { Journal, JournalEntry } from '../journal.ts'
 import { openRoots, removePlaceholder } from './remove.ts'
 

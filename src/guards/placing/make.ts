@@ -14,7 +14,7 @@ import {
   writeSync,
   type BigIntStats,
 } from 'node:fs'
-import { GloveboxError } from '../../../errors/error.ts'
+import { GloveboxError } from '../../errors/error.ts'
 import { hasCode } from './codes.ts'
 import { below, findEntry } from './walk.ts'
 
@@ -95,7 +95,7 @@ export function giveName(target: Target, made: Made): void {
   }
   const found = findEntry(target.parent, target.component)
   // SECURITY: another sandbox on the same workspace may swap the temporary name; what it put there is not held.
-  // src/backends/bwrap/placeholders: "refuses what was swapped before it got its name"
+  // src/guards/placeholders: "refuses what was swapped before it got its name"
   if (found === undefined || String(found.ino) !== made.inode || String(found.dev) !== made.device)
     throw swapped(target)
 }

@@ -1,6 +1,6 @@
 // The form of a journal. By hand, since a schema library would cost every start more than the whole sweep.
-import { isSandboxId } from '../../contract/ids.ts'
-import type { ProcessIdentity } from '../../process/identity.ts'
+import { isSandboxId } from '../contract/ids.ts'
+import type { ProcessIdentity } from '../process/identity.ts'
 import type { Journal, JournalEntry } from './journal.ts'
 
 /** Throws on anything but a whole journal. */

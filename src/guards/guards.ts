@@ -3,8 +3,8 @@
 // What is missing is held by an empty placeholder. The host's owner may make, change or delete any of these names while a
 // sandbox lives, so they are looked at again before every exec.
 import { lstatSync } from 'node:fs'
-import type { Mount } from '../../contract/mount.ts'
-import type { Guard } from './compile.ts'
+import type { Mount } from '../contract/mount.ts'
+import type { Guard } from './rule.ts'
 
 export interface HeldName {
   readonly mount: Mount
