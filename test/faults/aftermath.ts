@@ -2,7 +2,7 @@
 // nothing in the workspace, the state directory or the control groups but what an undisturbed command leaves.
 import { finished } from './finished.ts'
 import type { FaultGround } from './ground.ts'
-import { controlGroupsOf, entriesBelow, hostMounts, sandboxIdsIn, untilGone } from './traces.ts'
+import { controlGroupsOf, entriesBelow, mountsOf, sandboxIdsIn, untilGone } from './traces.ts'
 
 const processPatienceMs = 1000
 
@@ -20,7 +20,7 @@ export async function cleanRun(ground: FaultGround): Promise<Clean> {
   await nextStart(ground, workspace)
   // Made by the library's host, and so no fault.
   const known = [...entriesBelow(workspace), 'written']
-  return { workspace: known, state: entriesBelow(ground.stateDir), mounts: hostMounts() }
+  return { workspace: known, state: entriesBelow(ground.stateDir), mounts: mountsOf(ground.directory) }
 }
 
 async function nextStart(ground: FaultGround, cwd: string): Promise<void> {
@@ -48,7 +48,7 @@ export async function lookAround({ ground, clean, workspace, session }: Place): 
   const faults = survivors.map((line) => `alive after ${processPatienceMs} ms: ${line}`)
   const say = (what: string, now: readonly string[], before: readonly string[]): void =>
     void faults.push(...now.filter((entry) => !before.includes(entry)).map((entry) => `${what}: ${entry}`))
-  say('mounted', hostMounts(), clean.mounts)
+  say('mounted', mountsOf(ground.directory), clean.mounts)
   await nextStart(ground, workspace).catch((error: Error) => faults.push(error.message))
   say(
     'left in the workspace',

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeRunGround, recordOf, type RunGround } from '../e2e/run-ground.ts'
 import { until } from '../e2e/command-line.ts'
+import { processesWith } from '../attacks/host-view.ts'
 
 let ground: RunGround
 beforeAll(async () => {
@@ -20,6 +21,14 @@ const own = (name: string): readonly string[] => readdirSync(join(ground.place(n
 const locked = (): readonly string[] =>
   readdirSync(join(ground.directory, 'runs')).filter(
     (name) => name.startsWith('.glovebox-run-') && existsSync(join(ground.directory, 'runs', name, 'logs/run.lock')),
+  )
+
+/** Of the namespaces for the owners of layers and mounts: they are made by a bwrap that must not outlive its use. */
+const idleHelpers = (): readonly number[] =>
+  ['--userns-block-fd', '--unshare-user\0--uid\x000\0--gid'].flatMap((words) =>
+    processesWith(words)
+      .filter(({ state }) => state !== 'Z')
+      .map(({ pid }) => pid),
   )
 
 describe('a fork that is killed', () => {
@@ -56,6 +65,7 @@ describe('a fork that is killed', () => {
     expect(locked()).toEqual([])
     expect(await verified('origin')).toBe(0)
     expect(own('origin')).toEqual(['b', 'd'])
+    await until('nothing of its making is left', () => idleHelpers().length === 0)
   })
 
   it('while it runs leaves what it had done, and no stand-ins, in itself and in the other', async () => {

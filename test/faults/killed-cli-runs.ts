@@ -59,7 +59,7 @@ export async function killCliRuns({ starter, count, seed }: KillCliOptions): Pro
       const after = before.status === undefined ? [] : (await verifyRun(directory)).findings
       const told = [
         ...before.faults,
-        ...left.filter((fault) => !auditHolder.test(fault) && !isForeign(fault, ground)),
+        ...left.filter((fault) => !auditHolder.test(fault)),
         ...after.map(({ kind, subject, detail }) => `after the next start: ${kind} ${subject}: ${detail}`),
       ]
       faults.push(...told.map((fault) => `run ${number}, ${JSON.stringify(moment)}: ${fault}`))
@@ -76,10 +76,6 @@ export async function killCliRuns({ starter, count, seed }: KillCliOptions): Pro
     ground.remove()
   }
 }
-
-/** Other programs of the machine mount things too; ours have the place in them. */
-const isForeign = (fault: string, { directory }: FaultGround): boolean =>
-  fault.startsWith('mounted: ') && !fault.includes(directory) && !fault.includes('glovebox')
 
 interface Moment {
   readonly afterMs?: number

@@ -38,14 +38,11 @@ export async function untilGone(
   }
 }
 
-// A container engine of the machine mounts roots and network namespaces as its containers come and go.
-const ofContainerEngine = / \S*\/(overlay2|netns|containers)\/\S+ /
+const mountLines = (): readonly string[] => readFileSync('/proc/self/mountinfo', 'utf8').trimEnd().split('\n')
 
-export const hostMounts = (): readonly string[] =>
-  readFileSync('/proc/self/mountinfo', 'utf8')
-    .trimEnd()
-    .split('\n')
-    .filter((line) => !ofContainerEngine.test(line))
+/** Mounts of a place, and those where root's launcher stages its own. Other programs of the machine mount things too. */
+export const mountsOf = (directory: string): readonly string[] =>
+  mountLines().filter((line) => line.includes(directory) || line.includes(' /sys/kernel'))
 
 /** Everything below a directory, by relative name, directories with a slash. */
 export function entriesBelow(directory: string, prefix = ''): readonly string[] {
@@ -65,7 +62,7 @@ export const sandboxIdsIn = (stateDir: string): readonly string[] => [
 
 /** Directories of control groups, in every hierarchy, that belong to one of these sandboxes. */
 export function controlGroupsOf(ids: readonly string[]): readonly string[] {
-  const points = hostMounts().flatMap((line) => (/ - cgroup2? /.test(line) ? [line.split(' ')[4] ?? ''] : []))
+  const points = mountLines().flatMap((line) => (/ - cgroup2? /.test(line) ? [line.split(' ')[4] ?? ''] : []))
   const own = quietly(() => readFileSync('/proc/self/cgroup', 'utf8'))
     .split('\n')
     .map((line) => line.split(':')[2] ?? '')

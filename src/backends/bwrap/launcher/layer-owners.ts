@@ -4,6 +4,7 @@
 import type { EventEmitter } from 'node:events'
 import { openSync, readFileSync, writeFileSync } from 'node:fs'
 import type { Spawner } from '../../../process/spawn.ts'
+import { killNamespace } from '../tree.ts'
 
 export interface LayerOwner {
   readonly uid: number
@@ -13,10 +14,12 @@ export interface LayerOwner {
 
 /** A descriptor of the namespace; the caller closes it. */
 export async function layerOwners(spawner: Spawner, bwrapPath: string, owner: LayerOwner): Promise<number> {
-  // Its child waits in the new namespace, in which nothing is mapped yet, and is ended before it does anything.
+  // Its child waits in the new namespace, in which nothing is mapped yet, and is ended before it does anything. Should we be
+  // killed instead, both find the end of the pipe, and that "/" is no program; a bwrap that died with us would leave its
+  // child waiting for ever.
   const child = spawner.spawnChild({
     file: bwrapPath,
-    args: ['--unshare-user', '--userns-block-fd', '3', '--info-fd', '4', '--die-with-parent', '--', '/'],
+    args: ['--unshare-user', '--userns-block-fd', '3', '--info-fd', '4', '--', '/'],
     cwd: '/',
     env: {},
     stdin: 'none',
@@ -24,10 +27,12 @@ export async function layerOwners(spawner: Spawner, bwrapPath: string, owner: La
     // SECURITY: never kernel uid 0. test/attacks/kernel: "the guest is not root in the kernel's eyes"
     uid: owner.kernelId,
     gid: owner.kernelId,
-    extraDescriptors: ['toChild', 'fromChild'],
+    extraDescriptors: ['toChild', 'reportFromChild'],
   })
+  const [, report] = child.pipes
+  let pid: number | undefined
   try {
-    const pid = /"child-pid": (\d+)/.exec((await firstChunk(child.pipes[1])) ?? '')?.[1]
+    pid = pidIn((await firstChunk(report)) ?? '')
     if (pid === undefined) throw new Error('the namespace for the owners of layers could not be made')
     for (const kind of ['uid', 'gid'] as const) {
       const map = mapOf(owner[kind], owner.kernelId)
@@ -37,8 +42,14 @@ export async function layerOwners(spawner: Spawner, bwrapPath: string, owner: La
     }
     return openSync(`/proc/${pid}/ns/user`, 'r')
   } finally {
-    child.kill('SIGKILL')
+    if (pid !== undefined) killNamespace(pid, child.pid)
+    for (const pipe of child.pipes) pipe.destroy()
   }
+}
+
+function pidIn(report: string): number | undefined {
+  const pid = /"child-pid": (\d+)/.exec(report)?.[1]
+  return pid === undefined ? undefined : Number(pid)
 }
 
 /** Lines of `on disk, in the kernel, how many`. Where root is the owner, root's own files are the guest id's on disk. */

@@ -1,5 +1,6 @@
 // A user namespace that says "this owner on disk is that id in the kernel". The kernel takes one, by descriptor, to
-// lay a mount with other owners. The namespace is made by an idle bwrap, which is ended once the descriptor is held.
+// lay a mount with other owners. The namespace is made by an idle bwrap, which ends with its input: once the descriptor is held,
+// or when we are killed.
 import type { EventEmitter } from 'node:events'
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import type { Spawner } from '../../../process/spawn.ts'
@@ -46,13 +47,14 @@ async function makeNamespace(
 ): Promise<number> {
   const child = spawner.spawnChild({
     file: bwrapPath,
+    // Not --die-with-parent, and a report that needs no reader: a bwrap that is ended while it sets up leaves a child
+    // behind that waits for a sign from it for ever.
     args: [
       '--unshare-user',
       '--uid',
       String(ids.uid),
       '--gid',
       String(ids.gid),
-      '--die-with-parent',
       '--json-status-fd',
       '3',
       '--ro-bind',
@@ -67,7 +69,7 @@ async function makeNamespace(
     detached: false,
     uid: ids.kernelId,
     gid: ids.kernelId,
-    extraDescriptors: ['fromChild'],
+    extraDescriptors: ['reportFromChild'],
   })
   try {
     child.stdin?.on('error', () => {})
@@ -80,7 +82,7 @@ async function makeNamespace(
       throw new Error('the namespace for file owners is not as asked')
     return openSync(`/proc/${pid}/ns/user`, 'r')
   } finally {
-    child.kill('SIGKILL')
+    child.stdin?.destroy()
   }
 }
 

@@ -1,0 +1,79 @@
+// kill -9 of the server. On bubblewrap nothing outlives it: what ran is lost, and is said to be. The full form is exec-kill.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import type { ExecMeta } from '../../src/contract/exec-record.ts'
+import { shell, startExecServer } from '../fixtures/exec-server.ts'
+import { killRound, survivors } from './killed-exec-server.ts'
+
+const settings = 'sandbox:\n  max_concurrent_execs: 1\n'
+
+describe('a server that is killed', () => {
+  it('what ran is LOST, what waited runs, and what had ended stays as it was', async () => {
+    const first = await startExecServer({ settings })
+    const done = await first.exec(shell('echo done'))
+    const mark = `${31_000_000 + Math.floor(Math.random() * 1_000_000)}`
+    const running = await first.begin(shell(`echo begun; sleep ${mark}`))
+    await first.until(running.exec_id, ({ status }) => status === 'RUNNING')
+    const log = join(first.workspace, running.stdout_path)
+    while (readFileSync(log, 'utf8') !== 'begun\n') await new Promise((resolve) => setTimeout(resolve, 20))
+    const waiting = await first.begin(shell('echo waited'))
+    const secret = await first.begin({
+      project_id: 'demo',
+      exec: { kind: 'shell', command: 'echo $A', env: { A: 'b' } },
+    })
+    await first.kill()
+    await new Promise((resolve) => setTimeout(resolve, 1000))
+    expect(survivors(`sleep\0${mark}`)).toEqual([])
+
+    const second = await startExecServer({ place: first.place, settings })
+    expect(await second.until(running.exec_id, ({ ended_at }) => ended_at !== null)).toMatchObject({
+      status: 'LOST',
+      error_reason: 'server_crash',
+      exit_code: null,
+    })
+    expect(readFileSync(log, 'utf8')).toBe('begun\n')
+    expect(await second.until(waiting.exec_id, ({ ended_at }) => ended_at !== null)).toMatchObject({
+      status: 'SUCCEEDED',
+    })
+    expect(await second.get(secret.exec_id)).toMatchObject({ status: 'FAILED', error_reason: 'environment_lost' })
+    expect(await second.get(done.exec_id)).toEqual(done)
+    const meta = JSON.parse(
+      readFileSync(join(second.workspace, running.artifacts_dir, 'meta.json'), 'utf8'),
+    ) as ExecMeta
+    expect(meta.status).toBe('LOST')
+    expect(await second.stop()).toBe(0)
+    second.remove()
+  })
+
+  it.each([40, 150, 300, 600])(
+    'after %i ms: what was answered is there, once, and every end is true or LOST',
+    async (afterMs) => {
+      const round = await killRound(afterMs)
+      expect(round.faults).toEqual([])
+      expect(Object.values(round.statuses).reduce((sum, count) => sum + count, 0)).toBeGreaterThanOrEqual(
+        round.answered.length,
+      )
+    },
+  )
+
+  it('a second server on the same data leaves what the first has alone', async () => {
+    const first = await startExecServer()
+    const running = await first.begin(shell('sleep 1.5; echo mine'))
+    await first.until(running.exec_id, ({ status }) => status === 'RUNNING')
+    const second = await startExecServer({ place: first.place })
+    expect((await second.get(running.exec_id)).status).toBe('RUNNING')
+    const other = await second.begin(shell('sleep 20'))
+    await second.until(other.exec_id, ({ status }) => status === 'RUNNING')
+    // Either of them may have it; asked of the other one, it ends all the same.
+    const owner = [first, second]
+    for (const server of owner) await server.ask('POST', `/sandbox/execs/${other.exec_id}/cancel`)
+    expect(await first.until(other.exec_id, ({ ended_at }) => ended_at !== null)).toMatchObject({ status: 'CANCELLED' })
+    expect(await second.until(running.exec_id, ({ ended_at }) => ended_at !== null)).toMatchObject({
+      status: 'SUCCEEDED',
+    })
+    await second.stop()
+    await first.stop()
+    first.remove()
+  })
+})

@@ -1,0 +1,85 @@
+// What execs say, when it is much, and when readers are slow or come and go. The full form is the campaign exec-output.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { bytesOf, readEvents, shell, startExecServer, type ExecServer } from '../fixtures/exec-server.ts'
+import { allowedGrowthMiB, flood, isGapless, readInPieces } from './exec-output.ts'
+
+let server: ExecServer
+beforeAll(async () => {
+  server = await startExecServer()
+})
+afterAll(() => server.remove())
+
+const MiB = 1024 * 1024
+
+describe('the output of an exec', () => {
+  it('500 MiB on each output grow the server by no more than 64 MiB', async () => {
+    const flooded = await flood(server, 500 * MiB, 10)
+    expect(flooded).toMatchObject({ status: 'FAILED', exitCode: 7, truncated: true, keptBytes: MiB })
+    expect(flooded.grewMiB).toBeLessThanOrEqual(allowedGrowthMiB)
+  })
+
+  it('a reader that takes nothing does not hold the exec up, and misses nothing', async () => {
+    const body = {
+      ...shell(`head -c ${8 * MiB} /dev/urandom | base64 -w 76 | head -c ${8 * MiB}`),
+      policy_overrides: { max_stdout_bytes: 8 * MiB },
+    }
+    const exec = await server.begin(body)
+    const reader = await server.fetch(`/sandbox/execs/${exec.exec_id}/stream`)
+    const ended = await server.until(exec.exec_id, ({ ended_at }) => ended_at !== null)
+    expect(ended).toMatchObject({ status: 'SUCCEEDED', stdout_truncated: false })
+    const events = await readEvents(reader)
+    expect(isGapless(events, 'stdout')).toBe(true)
+    expect(bytesOf(events, 'stdout').equals(readFileSync(join(server.workspace, ended.stdout_path)))).toBe(true)
+    expect(events.at(-1)).toMatchObject({ event: 'end', data: { exec: ended } })
+  })
+
+  it('a reader that comes back with Last-Event-ID gets every byte once', async () => {
+    const script =
+      'for i in $(seq 1 60); do echo "line $i é€😀"; [ $((i % 5)) = 0 ] && head -c 300 /dev/urandom >&2; sleep 0.02; done'
+    const exec = await server.begin(shell(script))
+    const readers = [1, 2, 7].map((events) => readInPieces(server, exec.exec_id, events))
+    for (const events of await Promise.all(readers)) {
+      expect(isGapless(events, 'stdout') && isGapless(events, 'stderr')).toBe(true)
+      const ended = await server.get(exec.exec_id)
+      expect(bytesOf(events, 'stdout').equals(readFileSync(join(server.workspace, ended.stdout_path)))).toBe(true)
+      expect(bytesOf(events, 'stderr').equals(readFileSync(join(server.workspace, ended.stderr_path)))).toBe(true)
+      expect(events.filter(({ event }) => event === 'state').map(({ data }) => data['status'])).toEqual([
+        'QUEUED',
+        'RUNNING',
+      ])
+      expect(events.filter(({ event }) => event === 'end')).toHaveLength(1)
+    }
+  })
+
+  it('a reader that goes away leaves the exec alone', async () => {
+    const exec = await server.begin(shell('echo first; sleep 0.5; echo last'))
+    await readEvents(await server.fetch(`/sandbox/execs/${exec.exec_id}/stream`), (events) =>
+      events.some(({ event }) => event === 'stdout'),
+    )
+    const ended = await server.until(exec.exec_id, ({ ended_at }) => ended_at !== null)
+    expect(ended.status).toBe('SUCCEEDED')
+    expect(readFileSync(join(server.workspace, ended.stdout_path), 'utf8')).toBe('first\nlast\n')
+  })
+
+  it('a caller that waits and goes away leaves the exec alone', async () => {
+    const leaving = new AbortController()
+    const waiting = server.fetch('/sandbox/execs', {
+      method: 'POST',
+      signal: leaving.signal,
+      headers: { 'content-type': 'application/json', 'idempotency-key': 'left' },
+      body: JSON.stringify(shell('sleep 0.5; echo done')),
+    })
+    setTimeout(() => leaving.abort(), 200)
+    await expect(waiting).rejects.toThrow()
+    const again = await server.exec(shell('sleep 0.5; echo done'), { 'idempotency-key': 'left' })
+    expect(again.status).toBe('SUCCEEDED')
+  })
+
+  it('an id that is none of the stream’s is refused', async () => {
+    const exec = await server.exec(shell('true'))
+    const headers = { 'last-event-id': 'nonsense' }
+    expect((await server.ask('GET', `/sandbox/execs/${exec.exec_id}/stream`, { headers })).status).toBe(400)
+  })
+})
