@@ -1,0 +1,294 @@
+// Where the server keeps what it must find again by query: execs, owners, tokens, idempotency keys and an index of runs.
+// One contract for SQLite and PostgreSQL; the room `store` is the only one with SQL. Files are the truth: what is here of
+// runs and execs can be rebuilt from them. Times are ISO 8601 in UTC with milliseconds, so that they sort as text; no
+// decision rests on them but a token's life. Each sentence marked "Law" has a test in test/conformance/store in the same words.
+import type { ExecId } from './ids.ts'
+import type { RunStatus } from './run.ts'
+
+/** `2026-11-15T12:00:00.000Z`: exactly as `Date.toISOString` writes it. */
+export type Timestamp = string
+
+// Law: pages neither repeat nor skip a row that was there from the start.
+/** What a list goes on from: the last row that was seen. */
+export interface PageKey {
+  readonly created_at: Timestamp
+  readonly id: string
+}
+
+export interface PageRequest {
+  /** From 1 to 1000. */
+  readonly limit: number
+  readonly after?: PageKey | undefined
+}
+
+/** Newest first. */
+export interface Page<Row> {
+  readonly rows: readonly Row[]
+  /** Null where there is nothing after this page. */
+  readonly next: PageKey | null
+}
+
+export const execStatuses = [
+  'QUEUED',
+  'RUNNING',
+  'SUCCEEDED',
+  'FAILED',
+  'TIMEOUT',
+  'CANCELLED',
+  'OOM',
+  'POLICY_DENIED',
+  'LOST',
+] as const
+export type ExecStatus = (typeof execStatuses)[number]
+
+export const hasEnded = (status: ExecStatus): boolean => status !== 'QUEUED' && status !== 'RUNNING'
+
+/** A row of `sandbox_execs`. Law: a row comes back as it was put in. */
+export interface ExecRow {
+  readonly exec_id: ExecId
+  readonly project_id: string
+  readonly task_id: string | null
+  readonly conversation_id: string | null
+  readonly skill_id: string | null
+  readonly image: string | null
+  readonly cmd: string
+  readonly args: readonly string[]
+  readonly cwd: string | null
+  /** Names only: values of environment variables are stored nowhere. */
+  readonly env_keys: readonly string[]
+  /** The policy in force, not the request. Null where none came into force, because the request was refused. */
+  readonly policy_snapshot: Readonly<Record<string, unknown>> | null
+  readonly status: ExecStatus
+  readonly exit_code: number | null
+  readonly error_reason: string | null
+  readonly started_at: Timestamp | null
+  readonly ended_at: Timestamp | null
+  readonly duration_ms: number | null
+  readonly artifacts_path: string
+  readonly stdout_truncated: boolean
+  readonly stderr_truncated: boolean
+
+  readonly created_at: Timestamp
+  /** Who works on it, or alone may: see `OwnerRow`. Null in the queue where any server may take it. */
+  readonly owner: string | null
+  /** Law: the fence of an exec only grows, and a writer with an older one changes nothing. */
+  readonly fence: number
+  readonly backend: string | null
+  /** What the backend calls the boundary: by it a server that was killed finds its container again. */
+  readonly boundary_id: string | null
+  readonly cancel_requested_at: Timestamp | null
+}
+
+/** What may still change of an exec. */
+export type ExecChange = Partial<
+  Pick<
+    ExecRow,
+    | 'status'
+    | 'image'
+    | 'exit_code'
+    | 'error_reason'
+    | 'started_at'
+    | 'ended_at'
+    | 'duration_ms'
+    | 'stdout_truncated'
+    | 'stderr_truncated'
+    | 'backend'
+    | 'boundary_id'
+  >
+>
+
+export interface ExecFilter {
+  /** Undefined: of every project. */
+  readonly project_id?: string | undefined
+  readonly task_id?: string | undefined
+  readonly conversation_id?: string | undefined
+  readonly skill_id?: string | undefined
+  readonly status?: readonly ExecStatus[] | undefined
+  readonly owner?: string | null | undefined
+  readonly cancel_requested?: true | undefined
+}
+
+/** One request under an `Idempotency-Key`, which belongs to a project. */
+export interface IdempotentRequest {
+  readonly project_id: string
+  readonly key: string
+  /** SHA-256 of method, route and body. */
+  readonly body_sha256: string
+  readonly created_at: Timestamp
+}
+
+export interface IdempotencyRow extends IdempotentRequest {
+  /** The id of what the request makes, chosen before it is made: after a crash one can look whether it was. */
+  readonly subject: string
+  /** The answer that was given, as text. Null until `finish`. */
+  readonly answer: string | null
+}
+
+// Law: under one key there is one subject, however many ask at once.
+/** What came of asking for a key. Law: another body under the same key is a mismatch. */
+export type Claim =
+  | { readonly outcome: 'claimed' }
+  | { readonly outcome: 'repeated'; readonly row: IdempotencyRow }
+  | { readonly outcome: 'mismatch' }
+
+export interface WriteOptions {
+  /**
+   * `synced` (the default): on the disk before the answer. `written`: survives the death of the process and not a power
+   * cut; only where a synced file says the same.
+   */
+  readonly durability?: 'synced' | 'written'
+}
+
+export interface ExecTable {
+  // Law: a key and its exec are stored together or not at all.
+  /** Without a key the outcome is always `claimed`; an exec_id that is there already is refused with ALREADY_EXISTS. */
+  insert(row: ExecRow, options?: WriteOptions & { readonly request?: IdempotentRequest }): Promise<Claim>
+  find(execId: string): Promise<ExecRow | undefined>
+  list(filter: ExecFilter, page: PageRequest): Promise<Page<ExecRow>>
+  count(filter: ExecFilter): Promise<number>
+  // Law: an exec that has ended never changes again.
+  /** False, and nothing changed, if the exec has ended, is not there, or has a newer fence. */
+  update(execId: string, fence: number, change: ExecChange, options?: WriteOptions): Promise<boolean>
+  // Law: the project with the fewest running execs comes first, then the oldest exec.
+  /**
+   * The next exec of the queue, now RUNNING, owned by the caller and with a higher fence. Takes only what has no owner or this one.
+   * Law: two that claim at once never get the same exec.
+   */
+  claimNext(
+    claim: { readonly owner: string; readonly started_at: Timestamp },
+    options?: WriteOptions,
+  ): Promise<ExecRow | undefined>
+  // Law: of many that take over at once, one wins.
+  /** The exec with its new owner and a higher fence; undefined if it has ended or belongs to someone else than `from`. */
+  takeOver(execId: string, change: { readonly from: string | null; readonly to: string }): Promise<ExecRow | undefined>
+  // Law: cancelling twice is cancelling once.
+  /**
+   * Leaves word for the owner, whoever it is, and ends an exec that is still in the queue: CANCELLED, with a higher fence.
+   * The exec as it stands then; undefined if it is not there.
+   */
+  requestCancel(execId: string, at: Timestamp): Promise<ExecRow | undefined>
+  /**
+   * For `reindex`: what the files say takes the place of the row, but for its owner, fence and word of cancelling, and a row
+   * that has ended does not begin again. Law: restoring twice is restoring once.
+   */
+  restore(rows: readonly ExecRow[]): Promise<void>
+}
+
+/**
+ * A living server. Its `beat` counts up while it lives; whether it does is told by whoever sees the count stand still on
+ * their own monotonic clock, never by comparing times of day.
+ */
+export interface OwnerRow {
+  readonly owner: string
+  /** Facts that let a neighbour on the same machine tell at once: boot id, pid, start time. */
+  readonly facts: Readonly<Record<string, unknown>>
+  readonly beat: number
+  readonly created_at: Timestamp
+}
+
+export interface OwnerTable {
+  add(owner: Omit<OwnerRow, 'beat'>): Promise<void>
+  /** The new count. Undefined: the owner was declared dead, and must stop what it does. */
+  beat(owner: string): Promise<number | undefined>
+  list(): Promise<readonly OwnerRow[]>
+  remove(owner: string): Promise<void>
+}
+
+export const tokenScopes = ['read', 'exec', 'admin'] as const
+export type TokenScope = (typeof tokenScopes)[number]
+
+export interface TokenRow {
+  readonly id: string
+  readonly name: string
+  /** SHA-256 of the token. The token itself is stored nowhere. */
+  readonly hash: string
+  readonly scopes: readonly TokenScope[]
+  /** Null: every project. */
+  readonly project: string | null
+  readonly not_before: Timestamp | null
+  readonly expires_at: Timestamp | null
+  readonly revoked_at: Timestamp | null
+  readonly created_at: Timestamp
+  /** The token that made it; null for the first one and for those made on the command line. */
+  readonly created_by: string | null
+}
+
+export interface TokenTable {
+  /** ALREADY_EXISTS for an id or a hash that is there. */
+  insert(row: TokenRow): Promise<void>
+  /** Expired and revoked ones too: the caller decides, and can say why. */
+  findByHash(hash: string): Promise<TokenRow | undefined>
+  find(id: string): Promise<TokenRow | undefined>
+  /** Undefined project: of all. */
+  list(filter: { readonly project?: string | undefined }, page: PageRequest): Promise<Page<TokenRow>>
+  /** False if it is not there. Law: a token that was revoked stays revoked, with its first time. */
+  revoke(id: string, at: Timestamp): Promise<boolean>
+  count(): Promise<number>
+}
+
+export interface IdempotencyTable {
+  claim(request: IdempotentRequest & { readonly subject: string }): Promise<Claim>
+  /** Keeps the answer. Law: the first answer stays. */
+  finish(at: { readonly project_id: string; readonly key: string; readonly answer: string }): Promise<void>
+  find(at: { readonly project_id: string; readonly key: string }): Promise<IdempotencyRow | undefined>
+  /** Where nothing came of the request, so that it may be sent again. Only while it has no answer. */
+  release(at: { readonly project_id: string; readonly key: string; readonly subject: string }): Promise<void>
+  /** How many were forgotten. */
+  purge(older: { readonly than: Timestamp }): Promise<number>
+}
+
+/** What a list of runs shows. The rest is read from the run's directory. */
+export interface RunRow {
+  readonly run_id: string
+  readonly session_id: string
+  readonly task_id: string
+  /** Null for runs that were not made through the server. */
+  readonly project_id: string | null
+  /** Host path of the run's directory: for the operator's side only. */
+  readonly directory: string
+  readonly status: RunStatus
+  readonly executor: string | null
+  readonly failure_reason: string | null
+  readonly created_at: Timestamp
+  readonly updated_at: Timestamp
+  /** `state_seq` of run.json. Law: an older state never takes the place of a newer one. */
+  readonly state_seq: number
+}
+
+export interface RunFilter {
+  readonly project_id?: string | undefined
+  readonly session_id?: string | undefined
+  readonly task_id?: string | undefined
+  readonly status?: readonly RunStatus[] | undefined
+}
+
+export interface RunTable {
+  /** Adds the run or brings it up to date. */
+  put(row: RunRow): Promise<void>
+  find(runId: string): Promise<RunRow | undefined>
+  list(filter: RunFilter, page: PageRequest): Promise<Page<RunRow>>
+  remove(runId: string): Promise<void>
+}
+
+export interface StoreHealth {
+  readonly kind: 'sqlite' | 'postgres'
+  /** Of the engine. */
+  readonly version: string
+  readonly schema: number
+  readonly latencyMs: number
+}
+
+/** Each call ends within a bounded time. One that could not be done is STORE_UNAVAILABLE. */
+export interface Store {
+  /** Made once with the database: labels of containers carry it, so that nobody touches another installation's. */
+  readonly installationId: string
+  /** The database was damaged, is kept under this host path, and this one began empty: runs and execs must be indexed anew. */
+  readonly quarantined: string | undefined
+  readonly execs: ExecTable
+  readonly owners: OwnerTable
+  readonly tokens: TokenTable
+  readonly idempotency: IdempotencyTable
+  readonly runs: RunTable
+  health(): Promise<StoreHealth>
+  close(): Promise<void>
+}

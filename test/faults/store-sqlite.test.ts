@@ -1,0 +1,184 @@
+// SQLite: locked, killed, torn and damaged. What was answered is there, or the file is put aside and says so.
+import { copyFileSync, existsSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { execRow, tokenRow } from '../conformance/store/subject.ts'
+import { holdLock, killedWriter, storeGround, type StoreGround } from './store-ground.ts'
+
+let ground: StoreGround
+beforeEach(() => {
+  ground = storeGround()
+})
+afterEach(() => ground.close())
+
+const answer = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    () => 'done',
+    (error: { readonly code: string }) => error.code,
+  )
+
+describe('a SQLite file that somebody else holds', () => {
+  it('is waited for with a bound, while everything else goes on; nothing is written, and later it can be', async () => {
+    const store = await ground.open({ waitMs: 600 })
+    await store.tokens.insert(tokenRow('before'))
+    const letGo = holdLock(ground.file)
+    let longestMs = 0
+    let last = performance.now()
+    const ticking = setInterval(() => {
+      longestMs = Math.max(longestMs, performance.now() - last)
+      last = performance.now()
+    }, 5)
+    const begun = performance.now()
+    const rows = Array.from({ length: 10 }, () => execRow())
+    const answers = await Promise.all(rows.map((row) => answer(store.execs.insert(row))))
+    const tookMs = performance.now() - begun
+    clearInterval(ticking)
+    expect(answers).toEqual(rows.map(() => 'STORE_UNAVAILABLE'))
+    expect(tookMs).toBeGreaterThan(500)
+    expect(tookMs).toBeLessThan(2_000)
+    expect(longestMs).toBeLessThan(100)
+    expect(await store.tokens.count()).toBe(1)
+    letGo()
+    expect(await store.execs.count({})).toBe(0)
+    expect(await answer(store.execs.insert(rows[0]!))).toBe('done')
+    expect(await store.execs.count({})).toBe(1)
+  })
+
+  it('is written as soon as it is let go', async () => {
+    const store = await ground.open()
+    const letGo = holdLock(ground.file)
+    const row = execRow()
+    const write = store.execs.insert(row)
+    await delay(300)
+    expect(await store.execs.find(row.exec_id)).toBeUndefined()
+    letGo()
+    await write
+    expect(await store.execs.find(row.exec_id)).toEqual(row)
+  })
+})
+
+describe('a server that was killed', () => {
+  it('has everything that it answered for', async () => {
+    for (const afterRows of [1, 40, 400]) {
+      const answered = await killedWriter(ground.file, { afterRows })
+      expect(answered.length).toBeGreaterThanOrEqual(afterRows)
+      const store = await ground.open()
+      const missing: string[] = []
+      for (const id of answered) if ((await store.execs.find(id)) === undefined) missing.push(id)
+      expect(missing).toEqual([])
+      expect(store.quarantined).toBeUndefined()
+      await store.close()
+    }
+  })
+})
+
+describe('a write-ahead log', () => {
+  /** A database whose newest rows are in the log alone, with its rows in the order in which they were answered for. */
+  const unfinished = async (): Promise<readonly string[]> => {
+    const answered = await killedWriter(ground.file, { afterRows: 60 })
+    expect(statSync(`${ground.file}-wal`).size).toBeGreaterThan(0)
+    return answered
+  }
+  /** How many of the answered rows are there; those that are must be the first ones. */
+  const survivors = async (answered: readonly string[]): Promise<number> => {
+    const store = await ground.open()
+    expect(store.quarantined).toBeUndefined()
+    const found = await Promise.all(answered.map(async (id) => (await store.execs.find(id)) !== undefined))
+    await store.close()
+    const count = found.filter(Boolean).length
+    // Rows of one group commit come or go together, in whatever order they were told.
+    expect(found.slice(0, Math.max(0, count - 8))).toEqual(Array.from({ length: Math.max(0, count - 8) }, () => true))
+    return count
+  }
+
+  it('with garbage at its end loses nothing', async () => {
+    const answered = await unfinished()
+    const wal = readFileSync(`${ground.file}-wal`)
+    writeFileSync(`${ground.file}-wal`, Buffer.concat([wal, Buffer.alloc(10_000, 0xa5)]))
+    expect(await survivors(answered)).toBe(answered.length)
+  })
+
+  it('that was cut short opens at its last whole transaction', async () => {
+    const answered = await unfinished()
+    truncateSync(`${ground.file}-wal`, Math.floor(statSync(`${ground.file}-wal`).size / 2))
+    expect(await survivors(answered)).toBeLessThan(answered.length)
+  })
+
+  it('with a flipped bit opens at the last whole transaction before it', async () => {
+    const answered = await unfinished()
+    const wal = readFileSync(`${ground.file}-wal`)
+    const place = Math.floor(wal.length / 2)
+    wal[place] = wal[place]! ^ 1
+    writeFileSync(`${ground.file}-wal`, wal)
+    expect(await survivors(answered)).toBeLessThan(answered.length)
+  })
+
+  it('that is gone leaves the last checkpoint', async () => {
+    const answered = await unfinished()
+    for (const part of ['-wal', '-shm']) rmSync(`${ground.file}${part}`)
+    expect(await survivors(answered)).toBeLessThanOrEqual(answered.length)
+  })
+
+  it('is found again when its shared memory is garbage', async () => {
+    const answered = await unfinished()
+    writeFileSync(`${ground.file}-shm`, Buffer.alloc(32_768, 0x5a))
+    expect(await survivors(answered)).toBe(answered.length)
+  })
+})
+
+describe('a damaged SQLite file', () => {
+  const filled = async (): Promise<void> => {
+    const store = await ground.open()
+    await Promise.all(Array.from({ length: 300 }, () => store.execs.insert(execRow({ cmd: 'x'.repeat(500) }))))
+    await ground.release(store)
+  }
+  const damages: readonly (readonly [string, (bytes: Buffer) => Buffer])[] = [
+    ['all garbage', (bytes) => Buffer.alloc(bytes.length, 'garbage ')],
+    ['a header of nothing', (bytes) => Buffer.concat([Buffer.alloc(100), bytes.subarray(100)])],
+    ['garbage in the middle', (bytes) => bytes.fill(0x99, 4096 * 3, 4096 * 30)],
+    ['half of it gone', (bytes) => bytes.subarray(0, Math.floor(bytes.length / 8192) * 4096)],
+    ['text', () => Buffer.from('this is not a database, it is a note of somebody')],
+  ]
+
+  it.each(damages)('(%s) is put aside whole, and an empty one takes its place', async (_name, harm) => {
+    await filled()
+    const harmed = harm(readFileSync(ground.file))
+    writeFileSync(ground.file, harmed)
+    const store = await ground.open()
+    expect(store.quarantined).toMatch(/glovebox\.db\.damaged-/)
+    expect(readFileSync(store.quarantined!).equals(harmed)).toBe(true)
+    expect(await store.execs.count({})).toBe(0)
+    expect(await answer(store.execs.insert(execRow()))).toBe('done')
+    await store.close()
+    const again = await ground.open()
+    expect(again.quarantined).toBeUndefined()
+    expect(await again.execs.count({})).toBe(1)
+  })
+
+  it('is put aside once, however many open it at once', async () => {
+    await filled()
+    writeFileSync(ground.file, Buffer.alloc(8192, 'garbage '))
+    const stores = await Promise.all(Array.from({ length: 4 }, () => ground.open()))
+    expect(stores.filter(({ quarantined }) => quarantined !== undefined)).toHaveLength(1)
+    await stores[0]!.tokens.insert(tokenRow('t'))
+    for (const store of stores) expect(await store.tokens.count()).toBe(1)
+    expect(ground.names().filter((name) => /\.damaged-[\w-]+Z-[0-9a-f]{6}$/.test(name))).toHaveLength(1)
+  })
+
+  it('that is damaged while it is open is answered for as unavailable, and nothing crashes', async () => {
+    await filled()
+    const store = await ground.open()
+    copyFileSync(ground.file, `${ground.file}.copy`)
+    const bytes = readFileSync(ground.file)
+    writeFileSync(ground.file, bytes.fill(0x99, 4096))
+    const answers = await Promise.all([
+      answer(store.execs.list({ project_id: 'p1' }, { limit: 1000 })),
+      answer(store.tokens.insert(tokenRow('t'))),
+    ])
+    for (const each of answers) expect(['done', 'STORE_UNAVAILABLE']).toContain(each)
+    expect(answers).toContain('STORE_UNAVAILABLE')
+    await store.close()
+    expect((await ground.open()).quarantined).toBeDefined()
+    expect(existsSync(`${ground.file}.copy`)).toBe(true)
+  })
+})
