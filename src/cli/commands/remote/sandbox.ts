@@ -1,0 +1,22 @@
+// A sandbox on a server for `glovebox exec`. Here the person is no operator: what the flags ask for is held against the
+// ceilings of the server's own settings.
+import type { PolicyValues } from '../../../contract/policy.ts'
+import type { Sandbox } from '../../../contract/sandbox.ts'
+import { flagLayers, type SandboxFlags } from '../../flags.ts'
+import type { Doing } from '../../program.ts'
+import { connectTo, refuseLocal } from './connect.ts'
+
+export async function createRemoteSandbox(flags: SandboxFlags, doing: Doing, signal: AbortSignal): Promise<Sandbox> {
+  refuseLocal(flags, ['--mount', '--policy'])
+  const { backend, cwd, env } = flags
+  return connectTo(flags, doing).sandboxes.create({
+    policy: policyOf(flags),
+    ...(backend === undefined ? {} : { backend }),
+    ...(cwd === undefined ? {} : { cwd }),
+    ...(env === undefined ? {} : { env }),
+    signal,
+  })
+}
+
+export const policyOf = (flags: SandboxFlags): PolicyValues =>
+  Object.fromEntries(flagLayers(flags).flatMap(({ values }) => Object.entries(values)))

@@ -1,0 +1,97 @@
+// A real server on loopback with homes of its own, and the built client and library that speak to it.
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { glovebox, makeProject, type Project } from './command-line.ts'
+
+const door = (path: string): string => new URL(`../../dist/${path}`, import.meta.url).href
+
+/** From one build, so that an error of the one is an error of the other. */
+export const client = (await import(door('client/index.js'))) as typeof import('../../src/client/index.ts')
+export const library = (await import(door('index.js'))) as typeof import('../../src/index.ts')
+
+export type ClientSandbox = import('../../src/client/index.ts').Sandbox
+
+export interface ClientGround extends AsyncDisposable {
+  readonly project: Project
+  readonly url: string
+  readonly port: number
+  readonly token: string
+  /** Where the server's audit log and database lie. */
+  readonly state: string
+  /** Ends the server in good order and starts it again on the same port. */
+  restart(options?: { readonly signal?: NodeJS.Signals }): Promise<void>
+  stop(): Promise<void>
+}
+
+export interface GroundOptions {
+  readonly flags?: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
+  /** Of the operator of the server. */
+  readonly settings?: Readonly<Record<string, unknown>>
+}
+
+export async function openClientGround({ flags = [], env = {}, settings }: GroundOptions = {}): Promise<ClientGround> {
+  const project = makeProject()
+  const state = join(project.outside, 'state')
+  mkdirSync(state, { mode: 0o700 })
+  if (settings !== undefined) writeFileSync(join(project.directory, 'glovebox.yaml'), JSON.stringify(settings))
+  const serve = (port: number): Promise<Serving> =>
+    startServing(['--port', String(port), '--data', join(project.outside, 'data'), ...flags], {
+      cwd: project.directory,
+      env: { ...process.env, GLOVEBOX_STATE_DIR: state, ...env },
+    })
+  let serving = await serve(0)
+  const { url, token = '' } = serving
+  const port = Number(new URL(url).port)
+  const end = async (signal: NodeJS.Signals = 'SIGTERM'): Promise<void> => {
+    if (serving.child.exitCode !== null || serving.child.signalCode !== null) return
+    const over = once(serving.child, 'close')
+    serving.child.kill(signal)
+    await over
+  }
+  return {
+    project,
+    url,
+    port,
+    token,
+    state,
+    async restart({ signal } = {}) {
+      await end(signal)
+      serving = await serve(port)
+    },
+    stop: () => end(),
+    async [Symbol.asyncDispose]() {
+      await end()
+      project.remove()
+    },
+  }
+}
+
+interface Serving {
+  readonly child: ChildProcess
+  readonly url: string
+  readonly token?: string
+}
+
+async function startServing(
+  flags: readonly string[],
+  options: { readonly cwd: string; readonly env: NodeJS.ProcessEnv },
+): Promise<Serving> {
+  const child = spawn(process.execPath, [glovebox, 'serve', '--json', '--log-level', 'error', ...flags], {
+    ...options,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let said = ''
+  child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()))
+  const line = await new Promise<string>((resolve, reject) => {
+    let text = ''
+    child.stdout.on('data', (chunk: Buffer) => {
+      text += chunk.toString()
+      if (text.includes('\n')) resolve(text)
+    })
+    child.on('exit', (code) => reject(new Error(`the server ended with ${code}: ${said}`)))
+  })
+  return { child, ...(JSON.parse(line) as { readonly url: string; readonly token?: string }) }
+}
