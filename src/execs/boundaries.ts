@@ -1,0 +1,54 @@
+// What this room knows of sandboxes: it asks for one that shows three directories, has one command run in it, and is told how
+// the command ended. Who makes it, and with what, is handed in.
+import type { Ended } from '../contract/exec.ts'
+import type { PolicyValues, ResolvedPolicy } from '../contract/policy.ts'
+import type { ExecMount } from './layout.ts'
+
+export interface BoundaryRequest {
+  readonly execId: string
+  readonly mounts: readonly ExecMount[]
+  readonly values: PolicyValues
+  readonly image: string | null
+  readonly argv: readonly [string, ...string[]]
+  readonly cwd: string
+  /** Reaches the guest's process and nothing else. */
+  readonly env: Readonly<Record<string, string>>
+}
+
+export interface Following {
+  readonly onStdout: (chunk: Uint8Array) => void | Promise<void>
+  readonly onStderr: (chunk: Uint8Array) => void | Promise<void>
+  readonly signal: AbortSignal
+}
+
+/** A boundary that is planned, and not made before its command is run. */
+export interface Prepared {
+  readonly boundaryId: string
+  /** Once. Rejects where nothing has run. */
+  run(following: Following): Promise<Ended>
+  /** Ends everything inside, and takes away what the boundary put into the mounts. */
+  close(): Promise<void>
+}
+
+export interface FoundAgain {
+  /** Output from these places on: what was there before has been written down. */
+  run(following: Following & { readonly from: { readonly stdout: number; readonly stderr: number } }): Promise<Ended>
+  close(): Promise<void>
+}
+
+export interface Boundaries {
+  readonly backend: string
+  /** Throws where the request asks for more than it may. */
+  resolve(values: PolicyValues): ResolvedPolicy
+  /** Throws INVALID_ENV. */
+  checkEnvironment(env: Readonly<Record<string, string>>): void
+  /** Throws where there are no images, or none of that name can be used. */
+  checkImage(image: string): Promise<void>
+  prepare(request: BoundaryRequest): Promise<Prepared>
+  /** A command that went on without its server. Undefined: it is gone. Absent: none goes on. */
+  findAgain?(boundaryId: string, limits: { readonly timeoutMs: number }): Promise<FoundAgain | undefined>
+  /** Those of dead servers that nobody will look for are taken away. */
+  sweep?(keep: () => Promise<ReadonlySet<string>>): Promise<void>
+  /** Whatever is left of a boundary whose server died. */
+  destroy(boundaryId: string): Promise<void>
+}

@@ -1,0 +1,29 @@
+// How far a reader of a stream has come, as the id of the last event: which states it was told, and how many bytes of each
+// output. It is all that a stream depends on, so that any server can go on where another one stopped.
+import type { ExecStatus } from '../contract/store.ts'
+import { hasEnded } from '../contract/store.ts'
+import { GloveboxError } from '../errors/error.ts'
+
+export interface Cursor {
+  /** 0: none. 1: QUEUED. 2: RUNNING. 3: the end. */
+  readonly told: number
+  readonly stdout: number
+  readonly stderr: number
+}
+
+export const beginning: Cursor = { told: 0, stdout: 0, stderr: 0 }
+
+export const rankOf = (status: ExecStatus): number => (hasEnded(status) ? 3 : status === 'RUNNING' ? 2 : 1)
+
+export const formatCursor = ({ told, stdout, stderr }: Cursor): string => `${told}.${stdout}.${stderr}`
+
+export function parseCursor(text: string): Cursor {
+  const [, told, stdout, stderr] = /^([0-3])\.(\d{1,15})\.(\d{1,15})$/.exec(text) ?? []
+  if (told === undefined)
+    throw new GloveboxError('INVALID_CURSOR', 'Cannot go on with the stream: Last-Event-ID is none of its ids', {
+      hint: 'Send the id of the last event that was read, as it came; or none, to begin anew.',
+    })
+  return { told: Number(told), stdout: Number(stdout), stderr: Number(stderr) }
+}
+
+export const isOver = ({ told }: Cursor): boolean => told === 3

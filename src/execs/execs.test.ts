@@ -1,0 +1,265 @@
+import { readFileSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Ended } from '../contract/exec.ts'
+import type { ExecRequest } from '../contract/exec-record.ts'
+import type { ExecRow, Store } from '../contract/store.ts'
+import { isGloveboxError, type GloveboxError } from '../errors/error.ts'
+import { resolvePolicy } from '../policy/resolve.ts'
+import { openStore } from '../store/open.ts'
+import type { Boundaries, Following } from './boundaries.ts'
+import { openExecs, type Execs, type ExecsOptions } from './execs.ts'
+import { makeGround, someRow, type Ground } from './ground.test-support.ts'
+import { recordPlace } from './layout.ts'
+import { metaOf, readMeta, writeMeta } from './record.ts'
+
+/** Stands where a backend would: the script says how it ends. */
+type Play = (script: string, following: Following) => Promise<Ended>
+
+const exit = (code: number): Ended => ({ by: 'exit', code })
+
+const untilStopped: Play = (_, { signal }) =>
+  new Promise((resolve) => {
+    const end = (): void => resolve({ by: 'cancel', afterMs: 1 })
+    if (signal.aborted) end()
+    signal.addEventListener('abort', end)
+  })
+
+const play: Play = async (script, following) => {
+  if (script.startsWith('exit ')) return exit(Number(script.slice(5)))
+  if (script === 'hang') return untilStopped(script, following)
+  await following.onStdout(Buffer.from(script))
+  return exit(0)
+}
+
+const stage = (perform: Play = play): Boundaries => ({
+  backend: 'stage',
+  resolve: (values) => resolvePolicy([{ layer: 'request', source: 'test', values }]),
+  checkEnvironment: () => {},
+  checkImage: async () => {},
+  prepare: async ({ argv, execId }) => ({
+    boundaryId: `sbx_${execId}`,
+    run: (following) => perform(argv[2] ?? '', following),
+    close: async () => {},
+  }),
+  destroy: async () => {},
+})
+
+let ground: Ground
+let store: Store
+const opened: Execs[] = []
+beforeEach(async () => {
+  ground = makeGround()
+  await mkdir(join(ground.outside, 'state'))
+  store = await openStore({ url: join(ground.outside, 'state', 'glovebox.db') })
+})
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((execs) => execs.close()))
+  await store.close()
+  ground.remove()
+})
+
+async function open(options: Partial<ExecsOptions> = {}): Promise<Execs> {
+  const execs = await openExecs({ store, root: ground.root, boundaries: stage(), ...options })
+  opened.push(execs)
+  return execs
+}
+
+const request = (command: string, more: Partial<ExecRequest> = {}): ExecRequest => ({
+  exec: { kind: 'shell', command },
+  ...more,
+})
+const asked = (command: string, more: Partial<Parameters<Execs['submit']>[0]> = {}) => ({
+  request: request(command),
+  project: 'project',
+  bodySha256: 'a'.repeat(64),
+  early: true,
+  ...more,
+})
+
+async function run(execs: Execs, command: string): Promise<ExecRow> {
+  const { row } = await execs.submit(asked(command))
+  return (await execs.wait(row.exec_id)) as ExecRow
+}
+
+const codeOf = async (work: Promise<unknown>): Promise<string> =>
+  work.then(
+    () => 'done',
+    (error: unknown) => (isGloveboxError(error) ? error.code : String(error)),
+  )
+
+describe('execs', () => {
+  it('meta.json says of an exec what its row says', async () => {
+    const execs = await open()
+    for (const script of ['hello', 'exit 3', 'exit 0']) {
+      const row = await run(execs, script)
+      expect(readMeta(ground.root, row)).toEqual(metaOf(ground.root, row))
+    }
+    expect((await run(execs, 'exit 3')).error_reason).toBe('exit_nonzero')
+  })
+
+  it('one key is one exec, however many send it at once', async () => {
+    const execs = await open()
+    const send = () => execs.submit(asked('hello', { key: 'k' }))
+    const all = await Promise.all(Array.from({ length: 20 }, send))
+    expect(new Set(all.map(({ row }) => row.exec_id)).size).toBe(1)
+    expect(all.filter(({ isRepeated }) => !isRepeated)).toHaveLength(1)
+    expect(await codeOf(execs.submit(asked('hello', { key: 'k', bodySha256: 'b'.repeat(64) })))).toBe(
+      'IDEMPOTENCY_MISMATCH',
+    )
+    expect((await execs.submit(asked('hello', { key: 'k', project: 'other' }))).isRepeated).toBe(false)
+    await Promise.all(all.map(({ row }) => execs.wait(row.exec_id)))
+    expect(await store.execs.count({ project_id: 'project' })).toBe(1)
+  })
+
+  it('cancelling an exec that has ended changes nothing', async () => {
+    const execs = await open()
+    const ended = await run(execs, 'hello')
+    expect(await execs.cancel(ended.exec_id)).toEqual(ended)
+    expect(await execs.cancel('exec_00000000')).toBeUndefined()
+  })
+
+  it('cancelling ends what runs, and what has not begun', async () => {
+    const execs = await open({ limits: { maxConcurrent: 1 } })
+    const running = (await execs.submit(asked('hang'))).row
+    const queued = (await execs.submit(asked('hello'))).row
+    expect(await execs.cancel(queued.exec_id)).toMatchObject({ status: 'CANCELLED', started_at: null })
+    expect(readMeta(ground.root, queued)?.status).toBe('CANCELLED')
+    while ((await execs.find(running.exec_id))?.status !== 'RUNNING') await delay(5)
+    expect(await execs.cancel(running.exec_id)).toMatchObject({ status: 'CANCELLED', error_reason: 'cancelled' })
+  })
+
+  it('a full queue is told with the time to wait, and other projects are still served', async () => {
+    const execs = await open({ limits: { maxConcurrent: 1, maxQueuedPerProject: 2 } })
+    const all = await Promise.allSettled(Array.from({ length: 10 }, () => execs.submit(asked('hang'))))
+    const refused = all.flatMap((each) => (each.status === 'rejected' ? [each.reason as GloveboxError] : []))
+    expect(refused.length).toBeGreaterThanOrEqual(6)
+    for (const { code, facts } of refused) {
+      expect(code).toBe('TOO_MANY_REQUESTS')
+      expect(facts['retryAfterSeconds']).toBeGreaterThanOrEqual(1)
+    }
+    expect(await codeOf(execs.submit(asked('hello', { project: 'other' })))).toBe('done')
+  })
+
+  it('the next exec is of the project that has the fewest', async () => {
+    const begun: string[] = []
+    let release = (): void => {}
+    const released = new Promise<void>((resolve) => (release = resolve))
+    const boundaries = stage(async (script) => {
+      begun.push(script)
+      await released
+      await delay(20)
+      return exit(0)
+    })
+    const execs = await open({ boundaries, limits: { maxConcurrent: 2 } })
+    const rows = []
+    for (let index = 0; index < 6; index++) rows.push((await execs.submit(asked(`many ${index}`))).row)
+    rows.push((await execs.submit(asked('few', { project: 'other' }))).row)
+    release()
+    await Promise.all(rows.map(({ exec_id }) => execs.wait(exec_id)))
+    expect(begun.indexOf('few')).toBeLessThanOrEqual(3)
+  })
+
+  it('a request that policy refuses is recorded, and the refusal names the record', async () => {
+    const execs = await open()
+    const request_ = request('hello', { policy_overrides: { timeout_ms: 301_000 } })
+    const refusal = await execs.submit(asked('', { request: request_ })).catch((error: unknown) => error)
+    expect(isGloveboxError(refusal) && refusal.code).toBe('POLICY_ESCALATION')
+    const row = await execs.find(String((refusal as GloveboxError).facts['exec_id']))
+    expect(row).toMatchObject({ status: 'POLICY_DENIED', error_reason: 'policy_escalation' })
+    expect(readMeta(ground.root, row as ExecRow)).toEqual(metaOf(ground.root, row as ExecRow))
+  })
+
+  it('a server that stops lets what runs come to its end, and then ends it', async () => {
+    const execs = await open({ limits: { maxConcurrent: 1 } })
+    const hanging = (await execs.submit(asked('hang'))).row
+    const left = (await execs.submit(asked('hello'))).row
+    const secret = { kind: 'shell', command: 'hello', env: { A: 'b' } } as const
+    const unrunnable = (await execs.submit(asked('', { request: { exec: secret } }))).row
+    const waiting = execs.wait(left.exec_id)
+    while ((await execs.find(hanging.exec_id))?.status !== 'RUNNING') await delay(5)
+    await execs.drain(20)
+    expect(await execs.find(hanging.exec_id)).toMatchObject({ status: 'CANCELLED', error_reason: 'drained' })
+    expect(await execs.find(unrunnable.exec_id)).toMatchObject({ status: 'CANCELLED', error_reason: 'drained' })
+    expect((await waiting)?.status).toBe('QUEUED')
+    const next = await open()
+    expect(await next.wait(left.exec_id)).toMatchObject({ status: 'SUCCEEDED' })
+  })
+})
+
+describe('execs of a dead server', () => {
+  const left = async (change: Partial<ExecRow>): Promise<ExecRow> => {
+    const row = { ...ground.exec(), owner: 'srv_dead', ...change }
+    await writeMeta(ground.root, row, { sync: false })
+    await store.execs.insert(row)
+    return row
+  }
+
+  it('of one that ran where nothing outlives its server nobody can know the end', async () => {
+    const row = await left({ status: 'RUNNING', boundary_id: 'sbx_0123456789', started_at: new Date().toISOString() })
+    const execs = await open()
+    expect(await execs.find(row.exec_id)).toMatchObject({
+      status: 'LOST',
+      error_reason: 'server_crash',
+      exit_code: null,
+    })
+    expect(readMeta(ground.root, row)?.status).toBe('LOST')
+  })
+
+  it('one that never began begins', async () => {
+    const queued = await left({ args: ['-lc', 'hello'] })
+    const claimed = await left({ args: ['-lc', 'hello'], status: 'RUNNING' })
+    const execs = await open()
+    for (const row of [queued, claimed]) {
+      expect(await execs.wait(row.exec_id)).toMatchObject({ status: 'SUCCEEDED' })
+      expect(readFileSync(recordPlace(ground.root, row, 'stdout.txt'), 'utf8')).toBe('hello')
+    }
+  })
+
+  it('one whose environment died with the server is not run without it', async () => {
+    const row = await left({ env_keys: ['TOKEN'] })
+    const execs = await open()
+    expect(await execs.find(row.exec_id)).toMatchObject({ status: 'FAILED', error_reason: 'environment_lost' })
+  })
+
+  it('one whose end was written down has ended so', async () => {
+    const row = await left({ status: 'RUNNING', boundary_id: 'sbx_0123456789' })
+    const ended = {
+      ...row,
+      status: 'FAILED',
+      exit_code: 7,
+      error_reason: 'exit_nonzero',
+      ended_at: new Date().toISOString(),
+    } as const
+    await writeMeta(ground.root, ended, { sync: false })
+    const execs = await open()
+    expect(await execs.find(row.exec_id)).toMatchObject({ status: 'FAILED', exit_code: 7 })
+  })
+
+  it('one that went on is followed from the byte at which it was left', async () => {
+    const row = await left({ status: 'RUNNING', boundary_id: 'sbx_0123456789' })
+    const { writeFileSync } = await import('node:fs')
+    writeFileSync(recordPlace(ground.root, row, 'stdout.txt'), 'first ')
+    const findAgain: NonNullable<Boundaries['findAgain']> = async () => ({
+      async run({ onStdout, from }) {
+        await onStdout(Buffer.from('first second'.slice(from.stdout)))
+        return exit(5)
+      },
+      close: async () => {},
+    })
+    const execs = await open({ boundaries: { ...stage(), findAgain } })
+    expect(await execs.wait(row.exec_id)).toMatchObject({ status: 'FAILED', exit_code: 5 })
+    expect(readFileSync(recordPlace(ground.root, row, 'stdout.txt'), 'utf8')).toBe('first second')
+  })
+
+  it('execs of a living server are left alone', async () => {
+    const first = await open({ limits: { maxConcurrent: 1 } })
+    const { row } = await first.submit(asked('hang'))
+    while ((await first.find(row.exec_id))?.status !== 'RUNNING') await delay(5)
+    const second = await open()
+    expect(await second.find(row.exec_id)).toMatchObject({ status: 'RUNNING' })
+    expect(someRow().status).toBe('QUEUED')
+  })
+})

@@ -1,0 +1,45 @@
+// Policy between the API's spelling and the house's.
+import type { PolicyOverrides, PolicySnapshot } from '../contract/exec-record.ts'
+import type { EffectivePolicy, PolicyValues } from '../contract/policy.ts'
+
+/** Without what was not asked for: a field that is there counts as demanded. */
+export function toPolicyValues(overrides: PolicyOverrides): PolicyValues {
+  const values: Record<string, unknown> = {
+    network: overrides.net,
+    timeoutMs: overrides.timeout_ms,
+    maxStdoutBytes: overrides.max_stdout_bytes,
+    maxStderrBytes: overrides.max_stderr_bytes,
+    maxArtifactsBytes: overrides.max_artifacts_bytes_total,
+    memoryMb: overrides.memory_mb,
+    cpuCores: overrides.cpu_cores,
+    pids: overrides.pids,
+    fileSizeMb: overrides.file_size_mb,
+    tmpMb: overrides.tmp_mb,
+    shmMb: overrides.shm_mb,
+  }
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined))
+}
+
+export const toSnapshot = (policy: EffectivePolicy): PolicySnapshot => ({
+  net: { mode: policy.network.mode, allow: [...policy.network.allow] },
+  timeout_ms: policy.timeoutMs,
+  max_stdout_bytes: policy.maxStdoutBytes,
+  max_stderr_bytes: policy.maxStderrBytes,
+  max_artifacts_bytes_total: policy.maxArtifactsBytes,
+  memory_mb: policy.memoryMb,
+  cpu_cores: policy.cpuCores,
+  pids: policy.pids,
+  file_size_mb: policy.fileSizeMb,
+  tmp_mb: policy.tmpMb,
+  shm_mb: policy.shmMb,
+  env: [...policy.env],
+  delete: policy.delete,
+  protect: [...policy.protect],
+  deny_read: [...policy.denyRead],
+})
+
+/** What a request would have to ask for to get this policy: for an exec whose request is gone with its server. */
+export function overridesFrom(snapshot: PolicySnapshot): PolicyOverrides {
+  const { env: _env, delete: _delete, protect: _protect, deny_read: _denyRead, net, ...limits } = snapshot
+  return { ...limits, net: net.mode === 'allowlist' ? net : { mode: net.mode } }
+}

@@ -1,0 +1,31 @@
+import type { AttackRow } from './row.ts'
+
+// Held by the server above every backend that binds directories.
+const blocked = (title: string, defence: string): AttackRow => ({
+  area: 'execs',
+  title,
+  defence,
+  bwrap: 'blocked',
+  local: 'not a boundary',
+})
+
+export const execs: readonly AttackRow[] = [
+  blocked(
+    'a guest cannot change, replace or redirect the records of its exec',
+    'the guest sees one directory below the records and nothing above it',
+  ),
+  blocked(
+    'a link in the artifacts leads to no file of the host',
+    'walked by descriptor, links listed and not followed',
+  ),
+  blocked(
+    'a hard link joins no two directories of an exec',
+    'each is a mount of its own, and no name is made across mounts',
+  ),
+  blocked('an input reaches nothing outside of inputs/', 'checked by its words, then walked by descriptor'),
+  blocked('a workspace that others can write is refused', 'owner and mode are asked before anything is written'),
+  blocked(
+    "a value of an exec's environment is found on no disk, in no log and in no command line",
+    "kept in the server's memory until the command begins, and handed to its process alone",
+  ),
+]

@@ -1,0 +1,256 @@
+// Attacks on the server's side of execs, each beside a control in which nothing defends and the harm is done.
+import {
+  chmodSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { recordNames, type ExecArtifacts, type ExecMeta, type ExecRecord } from '../../src/contract/exec-record.ts'
+import { makePlace, shell, startExecServer, type ExecServer } from '../fixtures/exec-server.ts'
+
+let server: ExecServer
+beforeAll(async () => {
+  server = await startExecServer()
+})
+afterAll(() => server.remove())
+
+const placeOf = (exec: ExecRecord, ...names: readonly string[]): string =>
+  join(server.workspace, exec.artifacts_dir, ...names)
+
+/** A file of the host that a guest would like to reach. It knows where it is. */
+function victim(name: string): string {
+  const path = join(server.place, name)
+  writeFileSync(path, 'of the host')
+  chmodSync(path, 0o666)
+  return path
+}
+
+/** What a server would do that kept its records among the guest's files. */
+function writeNaively(exec: ExecRecord): void {
+  for (const name of recordNames) {
+    try {
+      writeFileSync(placeOf(exec, 'files', name), 'a record')
+    } catch {
+      // Some of what the guest left cannot be written at all.
+    }
+  }
+}
+
+describe('records of an exec', () => {
+  it.each([
+    ['symlinks', 'ln -s VICTIM'],
+    ['symlinks upward', 'ln -s ../NAME'],
+    ['hard links', 'echo forged > /workspace/artifacts/.x; ln -f /workspace/artifacts/.x'],
+    ['files', 'echo forged >'],
+    ['directories', 'mkdir'],
+    ['pipes', 'mkfifo'],
+  ])('a guest cannot change, replace or redirect the records of its exec', async (kind, plant) => {
+    const path = victim('victim')
+    const script = [
+      ...recordNames.map(
+        (name) => `${plant.replace('VICTIM', path).replace('NAME', name)} /workspace/artifacts/${name}`,
+      ),
+      ...recordNames.flatMap((name) => [
+        `echo forged > /workspace/artifacts/../${name}`,
+        `echo forged > /workspace/${name}`,
+        `ln -s ${path} /workspace/artifacts/../${name}`,
+      ]),
+      // While the server writes, too.
+      '(while :; do for n in stdout.txt meta.json manifest.json; do rm -rf /workspace/artifacts/$n; ln -s /etc/passwd /workspace/artifacts/$n; done; done) 2>/dev/null &',
+      'sleep 0.2; echo true output',
+    ].join('\n')
+    const exec = await server.exec(shell(script))
+    expect([kind, exec.status]).toEqual([kind, 'SUCCEEDED'])
+    expect(readFileSync(path, 'utf8')).toBe('of the host')
+    for (const name of recordNames) {
+      const stats = lstatSync(placeOf(exec, name))
+      expect([name, stats.isFile(), stats.nlink, stats.uid]).toEqual([name, true, 1, process.geteuid?.()])
+    }
+    expect(readFileSync(placeOf(exec, 'stdout.txt'), 'utf8')).toBe('true output\n')
+    const {
+      layout: _,
+      boundary_id: _id,
+      mounts: _mounts,
+      ...meta
+    } = JSON.parse(readFileSync(placeOf(exec, 'meta.json'), 'utf8')) as ExecMeta
+    expect(meta).toEqual(exec)
+    const shown = await server.ask('GET', `/sandbox/execs/${exec.exec_id}/artifacts/stdout.txt`)
+    expect(shown.text).toBe('true output\n')
+  })
+
+  it('control: a server that kept its records among the guest’s files would write through the link', async () => {
+    const path = victim('victim-of-control')
+    const exec = await server.exec(
+      shell(recordNames.map((name) => `ln -s ${path} /workspace/artifacts/${name}`).join('\n')),
+    )
+    writeNaively(exec)
+    expect(readFileSync(path, 'utf8')).toBe('a record')
+  })
+
+  it('a link in the artifacts leads to no file of the host', async () => {
+    const path = victim('secret')
+    const exec = await server.exec(
+      shell(
+        `cd /workspace/artifacts; ln -s ${path} link; ln -s ${server.place} directory; ln -s ../meta.json up; mkfifo pipe`,
+      ),
+    )
+    const base = `/sandbox/execs/${exec.exec_id}/artifacts`
+    for (const name of ['link', 'directory/secret', 'directory', 'up', 'pipe', '%2e%2e/meta.json', '..%2fmeta.json']) {
+      const answered = await server.ask('GET', `${base}/${name}`)
+      expect([name, answered.status >= 400 && answered.status < 500]).toEqual([name, true])
+      expect(answered.text).not.toContain('of the host')
+      expect(answered.text).not.toContain(server.place)
+    }
+    const { entries } = (await server.ask('GET', base)).json as ExecArtifacts
+    expect(entries.filter(({ kind }) => kind === 'symlink').map(({ path: each, sha256 }) => [each, sha256])).toEqual([
+      ['directory', null],
+      ['link', null],
+      ['up', null],
+    ])
+    // Control: whoever opens it by its name reads the host's file.
+    expect(readFileSync(placeOf(exec, 'files', 'link'), 'utf8')).toBe('of the host')
+  })
+
+  it('a hard link joins no two directories of an exec', async () => {
+    const exec = await server.exec({
+      ...shell(
+        'echo x > /workspace/work/w; ln /workspace/work/w /workspace/artifacts/w; ln /workspace/inputs/i /workspace/artifacts/i; ln /workspace/inputs/i /workspace/work/i; ls -A /workspace/artifacts | grep -v glovebox',
+      ),
+      inputs: [{ path: 'i', content: 'x' }],
+    })
+    expect(readdirSync(placeOf(exec, 'files'))).toEqual([])
+    expect(statSync(join(server.workspace, 'projects/demo/inputs/i')).nlink).toBe(1)
+    // Control: they lie on one disk, where nothing but the mounts keeps them apart.
+    linkSync(join(server.workspace, 'projects/demo/inputs/i'), placeOf(exec, 'files', 'i'))
+    expect(statSync(join(server.workspace, 'projects/demo/inputs/i')).nlink).toBe(2)
+  })
+
+  it('an input reaches nothing outside of inputs/', async () => {
+    const path = victim('overwritten')
+    const inputs = join(server.workspace, 'projects/links/inputs')
+    await server.exec({ ...shell('ln -s /etc /workspace/inputs/made; true'), project_id: 'links' })
+    expect(readdirSync(inputs)).toEqual([])
+    symlinkSync(path, join(inputs, 'leaf'))
+    symlinkSync(server.place, join(inputs, 'directory'))
+    for (const name of [
+      'leaf',
+      'directory/overwritten',
+      'directory/new',
+      '../../../../overwritten',
+      path,
+      `x/../../../../../overwritten`,
+    ]) {
+      const body = {
+        ...shell('true'),
+        project_id: 'links',
+        inputs: [
+          { path: 'first', content: 'x' },
+          { path: name, content: 'harm' },
+        ],
+      }
+      expect([name, (await server.ask('POST', '/sandbox/execs', { body })).status]).toEqual([name, 400])
+    }
+    expect(readFileSync(path, 'utf8')).toBe('of the host')
+    expect(readdirSync(inputs).toSorted()).toEqual(['directory', 'leaf'])
+    // Control: the plain call goes through the link.
+    writeFileSync(join(inputs, 'leaf'), 'harm')
+    expect(readFileSync(path, 'utf8')).toBe('harm')
+  })
+
+  it('a workspace that others can write is refused', async () => {
+    const place = makePlace()
+    mkdirSync(join(place, 'data', 'workspace'), { recursive: true })
+    chmodSync(join(place, 'data', 'workspace'), 0o777)
+    await expect(startExecServer({ place })).rejects.toThrow('somebody else')
+    // Control: with the right mode the same server starts.
+    chmodSync(join(place, 'data', 'workspace'), 0o700)
+    const started = await startExecServer({ place })
+    expect((await started.exec(shell('true'))).status).toBe('SUCCEEDED')
+    started.remove()
+  })
+})
+
+describe('the environment of an exec', () => {
+  const names = (directory: string): readonly string[] =>
+    readdirSync(directory, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name))
+
+  const filesWith = (directory: string, text: string): readonly string[] =>
+    names(directory).filter((path) => {
+      try {
+        return readFileSync(path).includes(text)
+      } catch {
+        return false
+      }
+    })
+
+  /** Processes of the host whose command line, or environment, has the text in it. */
+  function processesWith(file: 'cmdline' | 'environ', text: string): readonly string[] {
+    return readdirSync('/proc')
+      .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
+      .filter((pid) => {
+        try {
+          return readFileSync(`/proc/${pid}/${file}`).includes(text)
+        } catch {
+          return false
+        }
+      })
+  }
+
+  it("a value of an exec's environment is found on no disk, in no log and in no command line", async () => {
+    const canary = `canary-${Math.random().toString(36).slice(2)}${Date.now().toString(36)}`
+    const spoken = `spoken-${canary}`
+    const exec = await server.begin(
+      {
+        project_id: 'secrets',
+        exec: {
+          kind: 'shell',
+          command: `: ${spoken.slice(0, 6)}; test -n "$TOKEN" && sleep 3`,
+          env: { TOKEN: canary, PYTHONSTARTUP: `/${canary}.py` },
+        },
+        task_ref: { task_id: 'spoken-task' },
+      },
+      { 'idempotency-key': 'with-secret' },
+    )
+    await server.until(exec.exec_id, ({ status }) => status === 'RUNNING')
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    expect(processesWith('cmdline', canary)).toEqual([])
+    const holders = processesWith('environ', canary)
+    // Control: the guest's own process has it, and the search finds it there.
+    expect(holders.length).toBeGreaterThan(0)
+    const ours = readlinkSync('/proc/self/ns/pid')
+    expect(holders.filter((pid) => readlinkSync(`/proc/${pid}/ns/pid`) === ours)).toEqual([])
+    expect(filesWith(server.place, canary)).toEqual([])
+    const ended = await server.until(exec.exec_id, ({ ended_at }) => ended_at !== null)
+    expect(ended).toMatchObject({ status: 'SUCCEEDED', env_keys: ['PYTHONSTARTUP', 'TOKEN'] })
+    // A queued one that never runs, one that is refused, and one whose request is malformed.
+    await server.ask('POST', '/sandbox/execs', {
+      body: { exec: { kind: 'shell', command: 'true', env: { T: canary } }, policy_overrides: { pids: 10 ** 6 } },
+    })
+    await server.ask('POST', '/sandbox/execs', {
+      body: { exec: { kind: 'shell', command: 'true', env: { 'T=': canary } } },
+    })
+    await server.ask('POST', '/sandbox/execs', { body: `{"exec":{"env":{"T":"${canary}"` })
+    expect(filesWith(server.place, canary)).toEqual([])
+    expect(server.logs()).not.toContain(canary)
+    expect(JSON.stringify((await server.ask('GET', '/sandbox/execs')).json)).not.toContain(canary)
+    // Control: what is recorded is found by the same search, in the files and in the database.
+    const recorded = filesWith(server.place, 'spoken-task').map((path) => path.split('/').at(-1) ?? '')
+    expect(recorded).toContain('meta.json')
+    expect(recorded.some((name) => name.startsWith('glovebox.db'))).toBe(true)
+    await server.stop()
+    expect(filesWith(server.place, canary)).toEqual([])
+    rmSync(join(server.place, 'token'))
+    server = await startExecServer()
+  })
+})

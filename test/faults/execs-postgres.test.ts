@@ -1,0 +1,112 @@
+// Two servers on one PostgreSQL and one workspace, and a database that is restarted under load.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { ExecMeta, ExecRecord } from '../../src/contract/exec-record.ts'
+import { isRequired } from '../conformance/required.ts'
+import { shell, startExecServer, type ExecServer } from '../fixtures/exec-server.ts'
+import { startCluster, whyNoPostgres, type Cluster } from '../fixtures/postgres.ts'
+
+const ended = ({ ended_at }: ExecRecord): boolean => ended_at !== null
+
+describe.skipIf(whyNoPostgres !== undefined && !isRequired('postgres'))(
+  'execs of two servers on one PostgreSQL',
+  () => {
+    let cluster: Cluster
+    let one: ExecServer
+    let other: ExecServer
+    let url: string
+    const startTwo = async (): Promise<void> => {
+      one = await startExecServer({ env: { DATABASE_URL: url } })
+      other = await startExecServer({
+        env: { DATABASE_URL: url },
+        token: one.token,
+        flags: ['--data', join(one.place, 'data')],
+      })
+    }
+    beforeAll(async () => {
+      cluster = startCluster()
+      url = cluster.createDatabase()
+      await startTwo()
+    })
+    afterAll(async () => {
+      await Promise.all([one, other].map((server) => server.stop()))
+      one.remove()
+      other.remove()
+      cluster.remove()
+    })
+
+    it('serve the same execs: each can be listed, followed and cancelled at both', async () => {
+      const made = await one.exec(shell('echo from one'))
+      expect(await other.get(made.exec_id)).toEqual(made)
+      expect((await other.ask('GET', `/sandbox/execs/${made.exec_id}/stdout`)).text).toBe('from one\n')
+      const running = await one.begin(shell('sleep 60'))
+      await other.until(running.exec_id, ({ status }) => status === 'RUNNING')
+      await Promise.all([one, other].map((server) => server.ask('POST', `/sandbox/execs/${running.exec_id}/cancel`)))
+      expect(await other.until(running.exec_id, ended)).toMatchObject({ status: 'CANCELLED' })
+    })
+
+    it('run each exec once, and one key is one exec at both', async () => {
+      const send = (server: ExecServer, index: number) =>
+        server.exec(shell(`echo ran >> once-${index}; cat once-${index}`), { 'idempotency-key': `key-${index}` })
+      const all = await Promise.all(
+        Array.from({ length: 12 }, (_, index) => [send(one, index), send(other, index)]).flat(),
+      )
+      expect(new Set(all.map(({ exec_id }) => exec_id)).size).toBe(12)
+      for (let index = 0; index < 12; index++)
+        expect(readFileSync(join(one.workspace, `projects/demo/work/once-${index}`), 'utf8')).toBe('ran\n')
+    })
+
+    it('one that is killed leaves its execs to the other', async () => {
+      const running = await Promise.all(Array.from({ length: 8 }, () => one.begin(shell('sleep 30'))))
+      await one.until(running[0]?.exec_id ?? '', ({ status }) => status === 'RUNNING')
+      await one.kill()
+      const queued = await other.begin({ ...shell('echo after'), project_id: 'after' })
+      for (const { exec_id } of running) await other.ask('POST', `/sandbox/execs/${exec_id}/cancel`)
+      const ends = await Promise.all(running.map(({ exec_id }) => other.until(exec_id, ended, 30_000)))
+      expect(ends.every(({ status }) => status === 'LOST' || status === 'CANCELLED')).toBe(true)
+      expect(await other.until(queued.exec_id, ended)).toMatchObject({ status: 'SUCCEEDED' })
+      one = await startExecServer({ place: one.place, env: { DATABASE_URL: url }, token: other.token })
+    })
+
+    it('a database that is restarted under load loses nothing that was answered', async () => {
+      const answered: ExecRecord[] = []
+      let isOver = false
+      const call = async (server: ExecServer, client: number): Promise<void> => {
+        for (let index = 0; !isOver; index++) {
+          const sent = await server
+            .ask('POST', '/sandbox/execs?wait=false', {
+              body: { ...shell(`echo ${client}-${index}`), project_id: `load-${client}` },
+            })
+            .catch(() => undefined)
+          if (sent?.status === 202) answered.push(sent.json as ExecRecord)
+          else await new Promise((resolve) => setTimeout(resolve, 50))
+        }
+      }
+      const calling = Promise.all(
+        [one, other].flatMap((server, at) => [0, 1].map((client) => call(server, at * 2 + client))),
+      )
+      for (const how of ['fast', 'immediate'] as const) {
+        await new Promise((resolve) => setTimeout(resolve, 1200))
+        cluster.stop(how)
+        await new Promise((resolve) => setTimeout(resolve, 300))
+        cluster.start()
+      }
+      await new Promise((resolve) => setTimeout(resolve, 1000))
+      isOver = true
+      await calling
+      expect(answered.length).toBeGreaterThan(20)
+      for (const { exec_id, artifacts_dir } of answered) {
+        const end = await other.until(exec_id, ended, 60_000)
+        expect(end.status).toBe('SUCCEEDED')
+        const {
+          layout: _layout,
+          boundary_id: _id,
+          mounts: _mounts,
+          ...meta
+        } = JSON.parse(readFileSync(join(one.workspace, artifacts_dir, 'meta.json'), 'utf8')) as ExecMeta
+        expect(meta).toEqual(end)
+      }
+    }, 120_000)
+  },
+)
