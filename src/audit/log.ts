@@ -19,6 +19,8 @@ export interface AuditLogOptions extends AuditPlace {
   readonly maxSegmentBytes?: number
   /** A head is signed after so many records, or so long after the first that has none. */
   readonly headEvery?: { readonly records: number; readonly ms: number }
+  /** A process that writes all the time may keep its turn for so long after each record. Default 0. */
+  readonly lingerMs?: number
   readonly now?: () => Date
 }
 
@@ -46,6 +48,7 @@ const defaults = {
   waitMs: 10_000,
   maxSegmentBytes: 16 * 1024 * 1024,
   headEvery: { records: 256, ms: 1000 },
+  lingerMs: 0,
   now: () => new Date(),
 } as const
 
@@ -57,6 +60,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
     chain,
     leases: openLeases(settled, settled.waitMs),
     headEvery: settled.headEvery,
+    lingerMs: settled.lingerMs,
   })
   const own = new Map<number, Intent>()
   const by = thisProcess()

@@ -15,6 +15,8 @@ export interface QueueOptions {
   readonly chain: Chain
   readonly leases: Leases
   readonly headEvery: { readonly records: number; readonly ms: number }
+  /** Keeps the lock so long for what may come next: a busy process then pays for a sync and not for the lock. */
+  readonly lingerMs: number
 }
 
 export interface Queue {
@@ -31,11 +33,24 @@ const mostPerBatch = 256
 const longestHoldMs = 25
 const letOthersMs = 4
 
-export function openQueue({ place, chain, leases, headEvery }: QueueOptions): Queue {
+export function openQueue({ place, chain, leases, headEvery, lingerMs }: QueueOptions): Queue {
   const waiting: Waiting[] = []
   let working: Promise<void> | undefined
   let timer: NodeJS.Timeout | undefined
   let isHeadDue = false
+  let onAdded: (() => void) | undefined
+
+  /** True when something came. */
+  const lingered = (mostMs: number): Promise<boolean> =>
+    new Promise((resolve) => {
+      const end = (): void => {
+        clearTimeout(patience)
+        onAdded = undefined
+        resolve(waiting.length > 0)
+      }
+      const patience = setTimeout(end, mostMs)
+      onAdded = end
+    })
 
   const catchUp = async (): Promise<void> => {
     await chain.catchUp()
@@ -51,8 +66,11 @@ export function openQueue({ place, chain, leases, headEvery }: QueueOptions): Qu
   const turn = async (): Promise<boolean> => {
     await catchUp()
     const until = performance.now() + longestHoldMs
-    while (waiting.length > 0 && performance.now() < until) await commit(place, chain, waiting.splice(0, mostPerBatch))
-    const isCutShort = waiting.length > 0
+    do {
+      while (waiting.length > 0 && performance.now() < until)
+        await commit(place, chain, waiting.splice(0, mostPerBatch))
+    } while (lingerMs > 0 && !isHeadDue && performance.now() + lingerMs < until && (await lingered(lingerMs)))
+    const isCutShort = waiting.length > 0 || (lingerMs > 0 && performance.now() + lingerMs >= until)
     if (isHeadDue || chain.unsigned >= headEvery.records) await signIfPossible()
     return isCutShort
   }
@@ -98,11 +116,13 @@ export function openQueue({ place, chain, leases, headEvery }: QueueOptions): Qu
       // An end may use the space that was kept for it; a beginning may not.
       const added = waitFor(record, { mayUseReserve: record.intent !== null })
       waiting.push(added)
+      onAdded?.()
       working ??= work()
       return added.answer
     },
     async close() {
       clearTimeout(timer)
+      onAdded?.()
       await working
       clearTimeout(timer)
       try {

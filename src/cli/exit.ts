@@ -6,6 +6,7 @@ import type { FinishedRun } from '../runtime/runs/start.ts'
 export const ourFailure = 125
 const usage = 2
 const failed = 1
+const authentication = 4
 const brokenPipe = 141
 
 /** Codes of the table that `exec` may give away, since the shell world knows them: timeout, not allowed, Ctrl-C. */
@@ -18,7 +19,7 @@ const lends = (command: CommandName | undefined): boolean => command === 'exec' 
 export function exitCodeForError(error: unknown, command: CommandName | undefined): number {
   const code = isGloveboxError(error) ? error.kind.exit : ourFailure
   if (lends(command)) return conventional.has(code) ? code : ourFailure
-  return code === usage ? usage : failed
+  return code === usage || code === authentication ? code : failed
 }
 
 export const exitCodeForUsage = (command: CommandName | undefined): number => (lends(command) ? ourFailure : usage)

@@ -20,8 +20,20 @@ export interface SandboxFlags {
   readonly pids?: number
   readonly maxStdout?: number
   readonly policy?: string
+  readonly server?: string
+  readonly tokenFile?: string
   readonly json?: boolean
   readonly debug?: boolean
+}
+
+/** For commands whose work a server can do. */
+export function addServerFlags(command: Command): Command {
+  return command
+    .option('--server <url>', 'let a Glovebox server do it (default: $GLOVEBOX_SERVER)')
+    .option(
+      '--token-file <file>',
+      'the token for the server (default: $GLOVEBOX_TOKEN, or the file $GLOVEBOX_TOKEN_FILE)',
+    )
 }
 
 export interface FlagChoice {

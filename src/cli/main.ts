@@ -61,6 +61,8 @@ async function addWordsOf(own: readonly string[], program: Command, options: Pro
   if (command === undefined) return
   if (word === 'run') (await import('./run-program.ts')).addRun(command, options)
   if (word === 'runs') (await import('./runs-program.ts')).addRuns(command, options)
+  if (word === 'serve') (await import('./serve-program.ts')).addServe(command, options)
+  if (word === 'token') (await import('./serve-program.ts')).addToken(command, options)
 }
 
 /** Up to `--`: what stands behind it belongs to the guest's command. */

@@ -1,7 +1,7 @@
 // The commands and their help. What a command does is loaded when it is called, so that each pays for itself only.
 import { Command } from 'commander'
 import { addAudit } from './audit-program.ts'
-import { addSandboxFlags, type SandboxFlags } from './flags.ts'
+import { addSandboxFlags, addServerFlags, type SandboxFlags } from './flags.ts'
 import type { Face } from './output.ts'
 import { addReindex } from './reindex-program.ts'
 import { packageVersion } from './version.ts'
@@ -37,6 +37,7 @@ const examples = {
     "glovebox exec --net full --timeout 2m -- sh -c 'curl -sI https://example.org | head -1'",
     'glovebox exec --mount /workspace=. --mount /data=./data:ro --cwd /data -- ls',
     'git diff | glovebox exec --json -- wc -l',
+    'GLOVEBOX_TOKEN=gbx_… glovebox exec --server http://127.0.0.1:4177 -- uname -a',
   ],
   runs: [
     'glovebox runs list',
@@ -75,6 +76,7 @@ export function buildProgram(options: ProgramOptions): Command {
   addDoctor(program, options)
   addAudit(program, options)
   addReindex(program, options)
+  describeServe(program)
   return program
 }
 
@@ -84,13 +86,14 @@ function addExec(program: Command, options: ProgramOptions): void {
     .summary('run a command in a new sandbox')
     .description(
       `Runs a command in a new sandbox. The current directory is /workspace, writable, unless mounts are given.
+With --server the sandbox is made there, with an empty workspace: nothing of this host is seen, nor its settings file.
 
 Exit code: the command's own; 124 timeout, 125 glovebox failed, 126 not executable, 127 not found, 128+n signal n, 130 Ctrl-C.`,
     )
     .addHelpText('before', showExamples(examples.exec))
     .argument('[command...]', 'the command and its arguments; no shell reads them')
     .passThroughOptions()
-  addSandboxFlags(command, options.directory).action((argv: readonly string[], flags: SandboxFlags) => {
+  addServerFlags(addSandboxFlags(command, options.directory)).action((argv: readonly string[], flags: SandboxFlags) => {
     options.choose({ flags, run: async (doing) => (await import('./commands/exec.ts')).exec(argv, flags, doing) })
   })
 }
@@ -111,6 +114,12 @@ function describeRuns(program: Command): void {
 A run is named by its directory, by its id, or by the beginning of an id, among the runs of ./runs or --root.`,
     )
     .addHelpText('before', showExamples(examples.runs))
+}
+
+/** Their words come from serve-program.ts, and only for those who use them. */
+function describeServe(program: Command): void {
+  program.command('serve').summary('serve sandboxes, runs and execs over HTTP')
+  program.command('token').summary('make, list and revoke the tokens of the server')
 }
 
 function addExplain(program: Command, options: ProgramOptions): void {

@@ -1,5 +1,6 @@
 // The words of `glovebox runs`. Loaded only for those who use them; what each word does is loaded when it is called.
 import { type Command, InvalidArgumentError } from 'commander'
+import { serverAsked } from '../runtime/remote.ts'
 import { locateRun } from '../runtime/runs/find.ts'
 import { readCount } from './audit-program.ts'
 import type { ApproveFlags } from './commands/runs/approve.ts'
@@ -14,6 +15,7 @@ import { addReplayFlags, type ReplayFlags } from './commands/runs/replay-flags.t
 import type { ReviseFlags } from './commands/runs/revise.ts'
 import { states, type RunsFlags } from './commands/runs/told.ts'
 import type { VerifyFlags } from './commands/runs/verify.ts'
+import { addServerFlags } from './flags.ts'
 import type { Doing, ProgramOptions } from './program.ts'
 import { parseDurationMs } from './units.ts'
 
@@ -33,7 +35,7 @@ export function addRuns(runs: Command, options: ProgramOptions): void {
 }
 
 function addReading(runs: Command, options: ProgramOptions): void {
-  verb(runs, 'list', 'list runs, newest first', [
+  servedVerb(runs, 'list', 'list runs, newest first', [
     'runs list',
     'runs list --status failed --status lost',
     'runs list -q',
@@ -47,16 +49,25 @@ function addReading(runs: Command, options: ProgramOptions): void {
     .option('--session <id>', 'only those of the session; the beginning of its id is enough')
     .option('--task <id>', 'only those of the task; the beginning of its id is enough')
     .action((flags: ListFlags) => {
-      options.choose({ flags, run: async (doing) => (await import('./commands/runs/list.ts')).runsList(flags, doing) })
+      const run = async (doing: Doing): Promise<number> =>
+        serverAsked(flags) === undefined
+          ? (await import('./commands/runs/list.ts')).runsList(flags, doing)
+          : (await reading()).listRemote(flags, doing)
+      options.choose({ flags, run })
     })
-  verb(runs, 'show <run>', 'show one run on one screen', ['runs show demo-001', 'runs show run_0198 --json | jq .task'])
+  servedVerb(runs, 'show <run>', 'show one run on one screen', [
+    'runs show demo-001',
+    'runs show run_0198 --json | jq .task',
+  ])
     .description(`Shows how a run stands, what it did and delivered, and what can be done next.\n\n${howNamed}`)
     .action(
-      onRun<RunsFlags>(options, async (directory, flags, doing) =>
-        (await import('./commands/runs/show.ts')).runsShow(directory, flags, doing),
+      onRun<RunsFlags>(
+        options,
+        async (directory, flags, doing) => (await import('./commands/runs/show.ts')).runsShow(directory, flags, doing),
+        async (...asked) => (await reading()).showRemote(...asked),
       ),
     )
-  verb(runs, 'events <run>', 'print the log of a run', [
+  servedVerb(runs, 'events <run>', 'print the log of a run', [
     'runs events demo-001 --from 10',
     'runs events -f --json demo-001',
   ])
@@ -64,11 +75,14 @@ function addReading(runs: Command, options: ProgramOptions): void {
     .option('-f, --follow', 'go on as events come')
     .option('--from <seq>', 'begin with this event', readCount)
     .action(
-      onRun<EventsFlags>(options, async (directory, flags, doing) =>
-        (await import('./commands/runs/events.ts')).runsEvents(directory, flags, doing),
+      onRun<EventsFlags>(
+        options,
+        async (directory, flags, doing) =>
+          (await import('./commands/runs/events.ts')).runsEvents(directory, flags, doing),
+        async (...asked) => (await reading()).eventsRemote(...asked),
       ),
     )
-  verb(runs, 'artifacts <run>', 'list the files of a run, or print one', [
+  servedVerb(runs, 'artifacts <run>', 'list the files of a run, or print one', [
     'runs artifacts demo-001',
     'runs artifacts demo-001 --get deliverables/report.md > report.md',
   ])
@@ -78,8 +92,11 @@ function addReading(runs: Command, options: ProgramOptions): void {
     .option('--deliverables', 'only those below deliverables/')
     .option('--get <path>', 'write the bytes of one file to stdout; exit code 1 if they are not as recorded')
     .action(
-      onRun<ArtifactsFlags>(options, async (directory, flags, doing) =>
-        (await import('./commands/runs/artifacts.ts')).runsArtifacts(directory, flags, doing),
+      onRun<ArtifactsFlags>(
+        options,
+        async (directory, flags, doing) =>
+          (await import('./commands/runs/artifacts.ts')).runsArtifacts(directory, flags, doing),
+        async (...asked) => (await reading()).artifactsRemote(...asked),
       ),
     )
   verb(runs, 'open <run> [part]', 'print where the files of a run lie', [
@@ -145,7 +162,7 @@ function addRepeating(runs: Command, options: ProgramOptions): void {
 }
 
 function addDeciding(runs: Command, options: ProgramOptions): void {
-  verb(runs, 'answer <run> [text]', 'answer the question of a run', [
+  servedVerb(runs, 'answer <run> [text]', 'answer the question of a run', [
     'runs answer demo-001 yes',
     'runs answer demo-001 --question q_2 "Use the second one."',
     'runs answer demo-001 < answer.txt',
@@ -155,36 +172,47 @@ function addDeciding(runs: Command, options: ProgramOptions): void {
     .option('--timeout <duration>', 'how long to wait (default: 5s)', duration)
     .action((asked: string, text: string | undefined, flags: AnswerFlags) => {
       const run = async (doing: Doing): Promise<number> =>
-        (await import('./commands/runs/answer.ts')).runsAnswer(locate(asked, flags, doing), text, flags, doing)
+        serverAsked(flags) === undefined
+          ? (await import('./commands/runs/answer.ts')).runsAnswer(locate(asked, flags, doing), text, flags, doing)
+          : (await deciding()).answerRemote(asked, text, flags, doing)
       options.choose({ flags, run })
     })
-  verb(runs, 'approve <run>', 'complete a run that waits for review', ['runs approve demo-001'])
+  servedVerb(runs, 'approve <run>', 'complete a run that waits for review', ['runs approve demo-001'])
     .description(
       'Completes a run that waits for review. Its deliverables are checked again: one that is missing fails the run (exit code 1), and ones that changed since are refused.',
     )
     .option('--message <text>', 'kept with the decision')
     .option('--accept-changes', 'approve the deliverables as they are now')
     .action(
-      onRun<ApproveFlags>(options, async (directory, flags, doing) =>
-        (await import('./commands/runs/approve.ts')).runsApprove(directory, flags, doing),
+      onRun<ApproveFlags>(
+        options,
+        async (directory, flags, doing) =>
+          (await import('./commands/runs/approve.ts')).runsApprove(directory, flags, doing),
+        async (...asked) => (await deciding()).approveRemote(...asked),
       ),
     )
-  verb(runs, 'revise <run>', 'send a run back', ['runs revise demo-001 --message "Shorter, please."'])
+  servedVerb(runs, 'revise <run>', 'send a run back', ['runs revise demo-001 --message "Shorter, please."'])
     .description('Sends a run that waits for review back, and prints the command for the next attempt at its task.')
     .requiredOption('--message <text>', 'what to do differently')
     .action(
-      onRun<ReviseFlags>(options, async (directory, flags, doing) =>
-        (await import('./commands/runs/revise.ts')).runsRevise(directory, flags, doing),
+      onRun<ReviseFlags>(
+        options,
+        async (directory, flags, doing) =>
+          (await import('./commands/runs/revise.ts')).runsRevise(directory, flags, doing),
+        async (...asked) => (await deciding()).reviseRemote(...asked),
       ),
     )
-  verb(runs, 'cancel <run>', 'end a run', ['runs cancel demo-001 --timeout 1m'])
+  servedVerb(runs, 'cancel <run>', 'end a run', ['runs cancel demo-001 --timeout 1m'])
     .description(
       'Asks the process at work to end the run, and waits until it has. A run that waits for review is ended here; one whose process is gone is recovered.\n\nExit code: 0 cancelled; 1 it ended otherwise, or not in time.',
     )
     .option('--timeout <duration>', 'how long to wait (default: 30s)', duration)
     .action(
-      onRun<CancelFlags>(options, async (directory, flags, doing) =>
-        (await import('./commands/runs/cancel.ts')).runsCancel(directory, flags, doing),
+      onRun<CancelFlags>(
+        options,
+        async (directory, flags, doing) =>
+          (await import('./commands/runs/cancel.ts')).runsCancel(directory, flags, doing),
+        async (...asked) => (await deciding()).cancelRemote(...asked),
       ),
     )
 }
@@ -210,14 +238,27 @@ const verb = (runs: Command, words: string, summary: string, examples: readonly 
     .option('--json', 'print JSON')
     .option('--debug', 'show stack traces')
 
+/** One that a server can answer too. */
+const servedVerb = (...words: Parameters<typeof verb>): Command => addServerFlags(verb(...words))
+
+const reading = () => import('./commands/remote/reading.ts')
+const deciding = () => import('./commands/remote/deciding.ts')
+
 const asCommand = (line: string): string => (line.startsWith('runs ') ? `glovebox ${line}` : line)
 
-type Work<Flags> = (directory: string, flags: Flags, doing: Doing) => Promise<number>
+/** Of a run that is named by its directory; elsewhere, as it was asked for. */
+type Work<Flags> = (run: string, flags: Flags, doing: Doing) => Promise<number>
 
 const onRun =
-  <Flags extends RunsFlags>(options: ProgramOptions, work: Work<Flags>) =>
+  <Flags extends RunsFlags>(options: ProgramOptions, here: Work<Flags>, elsewhere?: Work<Flags>) =>
   (asked: string, flags: Flags): void =>
-    options.choose({ flags, run: async (doing) => work(locate(asked, flags, doing), flags, doing) })
+    options.choose({
+      flags,
+      run: async (doing) =>
+        elsewhere !== undefined && serverAsked(flags) !== undefined
+          ? elsewhere(asked, flags, doing)
+          : here(locate(asked, flags, doing), flags, doing),
+    })
 
 const locate = (asked: string, { root }: RunsFlags, { directory }: Doing): string =>
   locateRun(asked, { directory, root })

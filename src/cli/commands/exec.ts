@@ -3,6 +3,7 @@ import type { ExecResult } from '../../contract/exec.ts'
 import type { Sandbox } from '../../contract/sandbox.ts'
 import { GloveboxError } from '../../errors/error.ts'
 import { createSandbox } from '../../runtime/create.ts'
+import { serverAsked } from '../../runtime/remote.ts'
 import { exitCodeForResult } from '../exit.ts'
 import type { SandboxFlags } from '../flags.ts'
 import { jsonLine } from '../output.ts'
@@ -19,7 +20,7 @@ export async function exec(argv: readonly string[], flags: SandboxFlags, doing: 
   if (program === undefined) throw noCommand()
   const interrupts = watchInterrupts()
   try {
-    const sandbox = await createSandbox({ ...(await requestFrom(flags, doing.directory)), ownsProcess: true })
+    const sandbox = await openSandbox(flags, doing, interrupts.signal)
     try {
       return await runAndReport(sandbox, [program, ...rest], { flags, doing, interrupts })
     } finally {
@@ -28,6 +29,13 @@ export async function exec(argv: readonly string[], flags: SandboxFlags, doing: 
   } finally {
     interrupts.stop()
   }
+}
+
+/** Here, or where a server is. */
+async function openSandbox(flags: SandboxFlags, doing: Doing, signal: AbortSignal): Promise<Sandbox> {
+  if (serverAsked(flags) !== undefined)
+    return (await import('./remote/sandbox.ts')).createRemoteSandbox(flags, doing, signal)
+  return createSandbox({ ...(await requestFrom(flags, doing.directory)), ownsProcess: true })
 }
 
 interface Running {

@@ -1,6 +1,7 @@
 // `glovebox run`: one recorded run, watched to its end, its outcome as our exit code.
 import { join, resolve } from 'node:path'
 import type { RunEvent } from '../../contract/event.ts'
+import { serverAsked } from '../../runtime/remote.ts'
 import { composeRun, type ComposedRun } from '../../runtime/runs/compose.ts'
 import { locateRun } from '../../runtime/runs/find.ts'
 import { planRevision, type Revision } from '../../runtime/runs/review.ts'
@@ -20,6 +21,7 @@ import { type Interrupts, watchInterrupts } from '../signals.ts'
 import { pipedInput } from '../stdin.ts'
 
 export async function run(argv: readonly string[], flags: RunFlags, doing: Doing): Promise<number> {
+  if (serverAsked(flags) !== undefined) return (await import('./remote/run.ts')).runRemotely(argv, flags, doing)
   const interrupts = watchInterrupts()
   try {
     const revision = await revisionOf(flags, doing)

@@ -36,7 +36,7 @@ export async function runsAnswer(
   }
 }
 
-async function pipedText(): Promise<string> {
+export async function pipedText(): Promise<string> {
   const input = pipedInput()
   if (input === undefined) throw refuse('there is no answer', 'Write it as an argument, or pipe it in.')
   const chunks: Uint8Array[] = []

@@ -29,7 +29,7 @@ export async function runsArtifacts(directory: string, flags: ArtifactsFlags, do
   const entries = manifest.entries.filter(({ role }) => flags.deliverables !== true || role === 'deliverable')
   const { out, err } = doing.face
   if (flags.json === true) await out.write(jsonLine({ ...manifest, entries, recorded: !isNow }))
-  else await out.write(asTable(entries))
+  else await out.write(artifactTable(entries))
   if (isNow) await err.write('glovebox: The run has not ended: these are its files as they are now.\n')
   if (!manifest.complete) await err.write(`glovebox: The list is not complete: ${manifest.stopped.join(', ')}.\n`)
   return 0
@@ -49,7 +49,7 @@ async function listingOf(directory: string): Promise<Listing> {
 
 const hashShown = 16
 
-function asTable(entries: readonly Artifact[]): string {
+export function artifactTable(entries: readonly Artifact[]): string {
   if (entries.length === 0) return ''
   const rows = entries.map((entry) => [
     nameOf(entry),

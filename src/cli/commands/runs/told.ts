@@ -8,6 +8,8 @@ import { formatMs } from '../../units.ts'
 
 export interface RunsFlags {
   readonly root?: string
+  readonly server?: string
+  readonly tokenFile?: string
   readonly json?: boolean
   readonly debug?: boolean
 }

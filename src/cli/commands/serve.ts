@@ -1,0 +1,248 @@
+// `glovebox serve`: starts the server, says once where it is and how to come in, and ends it in good order.
+import { closeSync, fsyncSync, openSync, rmSync, writeSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { GloveboxError } from '../../errors/error.ts'
+import { didYouMean } from '../../errors/suggest.ts'
+import { openServer, type OpenedServer } from '../../runtime/server/open.ts'
+import { probeBackend, type BackendState } from '../../runtime/server/backends.ts'
+import { defaultSandboxLimits, type SandboxLimits } from '../../runtime/server/sandboxes.ts'
+import { defaultLimits, type Limits } from '../../server/http/limits.ts'
+import { createLog, type Log, type LogLevel } from '../../server/http/logs.ts'
+import { serve, type RunningServer } from '../../server/http/serve.ts'
+import { jsonLine, printable, table } from '../output.ts'
+import type { Doing } from '../program.ts'
+import type { Sink } from '../sink.ts'
+import { packageVersion } from '../version.ts'
+
+export interface ServeFlags {
+  readonly host: string
+  readonly port: number
+  readonly socket?: string
+  readonly data?: string
+  readonly config?: string
+  readonly backend?: readonly string[]
+  readonly allowHost?: readonly string[]
+  readonly allowOrigin?: readonly string[]
+  readonly grace: number
+  readonly limit?: Readonly<Record<string, number>>
+  readonly tokenFile?: string
+  readonly logLevel: LogLevel
+  readonly json?: boolean
+  readonly debug?: boolean
+}
+
+export async function serveCommand(flags: ServeFlags, { face, directory }: Doing): Promise<number> {
+  const signals = watchStops()
+  const lines = gatheredLines(face.err)
+  try {
+    const log = createLog({ level: flags.logLevel, write: lines.write })
+    const limits = chooseLimits(flags.limit ?? {})
+    const opened = await openServer({
+      sandboxLimits: limits.sandboxes,
+      directory,
+      data: flags.data === undefined ? undefined : resolve(directory, flags.data),
+      settingsFile: flags.config === undefined ? undefined : resolve(directory, flags.config),
+      backends: flags.backend,
+      onFault: (error, about) => log.error({ about, error: String(error) }, 'something went wrong behind a request'),
+    })
+    const started = await startWhole(opened, flags, { log, directory, limits: limits.http })
+    await tell(started, flags, face.out)
+    await signals.first
+    signals.onNext(() => void started.server.stop())
+    await started.server.stop()
+    return 0
+  } finally {
+    signals.stop()
+    await lines.flush()
+  }
+}
+
+/** A limit that nobody knows would not be kept, so it is refused. */
+function chooseLimits(given: Readonly<Record<string, number>>): {
+  readonly http: Partial<Limits>
+  readonly sandboxes: Partial<SandboxLimits>
+} {
+  const known = [...Object.keys(defaultLimits), ...Object.keys(defaultSandboxLimits)]
+  const unknown = Object.keys(given).find((name) => !known.includes(name))
+  if (unknown !== undefined)
+    throw new GloveboxError('INVALID_INPUT', `Cannot move the limit ${unknown}: there is none of that name`, {
+      hint: didYouMean(unknown, known),
+    })
+  const of = (names: object) => Object.fromEntries(Object.entries(given).filter(([name]) => name in names))
+  return { http: of(defaultLimits), sandboxes: of(defaultSandboxLimits) }
+}
+
+/** What an earlier server left. */
+async function welcomeBack({ store, runs }: OpenedServer, log: Log): Promise<void> {
+  if (store.quarantined !== undefined)
+    log.warn(
+      { kept: store.quarantined },
+      'the database was damaged and is kept aside; execs and runs were indexed anew, and tokens are void',
+    )
+  const ended = await runs.recover()
+  if (ended > 0) log.warn({ runs: ended }, 'runs of an earlier server were ended')
+}
+
+interface Starting {
+  readonly log: Log
+  readonly directory: string
+  readonly limits: Partial<Limits>
+}
+
+interface Started {
+  readonly opened: OpenedServer
+  readonly server: RunningServer
+  /** Undefined where there was a token already. */
+  readonly firstToken: string | undefined
+  readonly tokenFile: string | undefined
+}
+
+/** A token that was made and reached nobody would lock everybody out, so it is made last, and its file first. */
+async function startWhole(
+  opened: OpenedServer,
+  flags: ServeFlags,
+  { log, directory, limits }: Starting,
+): Promise<Started> {
+  const tokenFile = flags.tokenFile === undefined ? undefined : resolve(directory, flags.tokenFile)
+  let file: number | undefined
+  let server: RunningServer | undefined
+  try {
+    const isFirst = (await opened.desk.count()) === 0
+    if (isFirst && tokenFile !== undefined) file = makeTokenFile(tokenFile)
+    await welcomeBack(opened, log)
+    server = await serve({
+      opened,
+      place:
+        flags.socket === undefined
+          ? { host: flags.host, port: flags.port }
+          : { socket: resolve(directory, flags.socket) },
+      log,
+      version: packageVersion(),
+      graceMs: flags.grace,
+      limits,
+      ...(flags.allowHost === undefined ? {} : { allowHosts: flags.allowHost }),
+      ...(flags.allowOrigin === undefined ? {} : { allowOrigins: flags.allowOrigin }),
+    })
+    const firstToken = isFirst ? await makeFirstToken(opened) : undefined
+    if (file !== undefined) keepToken(file, firstToken ?? '')
+    return { opened, server, firstToken, tokenFile }
+  } catch (error) {
+    if (file !== undefined && tokenFile !== undefined) rmSync(tokenFile, { force: true })
+    if (server === undefined) await opened.close()
+    else await server.stop()
+    throw error
+  }
+}
+
+async function makeFirstToken({ desk }: OpenedServer): Promise<string> {
+  const first = { name: 'first', scopes: ['admin'], project: null, expiresAt: null, createdBy: null } as const
+  return (await desk.issue(first)).secret
+}
+
+async function tell({ opened, server, firstToken, tokenFile }: Started, flags: ServeFlags, out: Sink): Promise<void> {
+  const { kind, version } = await opened.store.health()
+  const backends = await Promise.all(opened.backends.names.map((name) => probeBackend(opened.backends, name)))
+  const shown = tokenFile === undefined ? firstToken : undefined
+  const started = {
+    url: server.url,
+    docs: `${server.url}/docs`,
+    store: `${kind} ${version}`,
+    data: opened.data,
+    backends,
+  }
+  if (flags.json === true) {
+    await out.write(jsonLine({ ...started, ...(shown === undefined ? {} : { token: shown }) }))
+    return
+  }
+  const rows = [
+    ['server', started.url],
+    ['reference', started.docs],
+    ['store', started.store],
+    ['data', started.data],
+    ...backends.map((each) => ['backend', describe(each)]),
+    ...(shown === undefined ? [] : [['token', `${shown}  (shown this once)`]]),
+    ...(firstToken === undefined || tokenFile === undefined ? [] : [['token', `in ${tokenFile}`]]),
+  ]
+  await out.write(`${table(rows.map((row) => row.map(printable))).join('\n')}\n`)
+}
+
+const describe = ({ name, state, detail }: BackendState): string =>
+  `${name}: ${state}${detail === undefined ? '' : ` (${detail})`}`
+
+// SECURITY: a file that is there already may be read by others, or lead elsewhere; it is never written into.
+// test/e2e/server-start: "the first token is written to a new file of its owner's alone"
+function makeTokenFile(path: string): number {
+  try {
+    return openSync(path, 'wx', 0o600)
+  } catch (error) {
+    throw new GloveboxError('NOT_PERMITTED', 'Cannot keep the first token: its file cannot be made', {
+      hint: 'Name a file that does not exist yet.',
+      operatorDetail: error instanceof Error ? error.message : String(error),
+    })
+  }
+}
+
+function keepToken(file: number, secret: string): void {
+  writeSync(file, `${secret}\n`)
+  fsyncSync(file)
+  closeSync(file)
+}
+
+const maxWaitingCharacters = 1024 * 1024
+/** Lines of one moment are written at once: each write is a turn of a thread that others wait for. */
+const gatherMs = 20
+
+interface Lines {
+  write(line: string): void
+  flush(): Promise<void>
+}
+
+/** A reader of the log that does not read must not fill our memory: what is too much is dropped. */
+function gatheredLines(sink: Sink): Lines {
+  let gathered = ''
+  let writing: Promise<void> | undefined
+  let timer: NodeJS.Timeout | undefined
+  const flush = async (): Promise<void> => {
+    clearTimeout(timer)
+    timer = undefined
+    await writing
+    const text = gathered
+    gathered = ''
+    writing = sink.write(text)
+    await writing
+    writing = undefined
+  }
+  return {
+    write(line) {
+      if (gathered.length > maxWaitingCharacters) return
+      gathered += line
+      timer ??= setTimeout(() => void flush(), gatherMs).unref()
+    },
+    flush,
+  }
+}
+
+interface Stops {
+  readonly first: Promise<void>
+  onNext(listener: () => void): void
+  stop(): void
+}
+
+function watchStops(): Stops {
+  const names = ['SIGTERM', 'SIGINT'] as const
+  let next: (() => void) | undefined
+  let resolveFirst = (): void => {}
+  const first = new Promise<void>((done) => (resolveFirst = done))
+  const onSignal = (): void => {
+    next?.()
+    resolveFirst()
+  }
+  for (const name of names) process.on(name, onSignal)
+  return {
+    first,
+    onNext: (listener) => (next = listener),
+    stop: () => {
+      for (const name of names) process.removeListener(name, onSignal)
+    },
+  }
+}

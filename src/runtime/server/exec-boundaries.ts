@@ -1,0 +1,145 @@
+// Sandboxes for execs of the API: made for one command, with a HOME that ends with it, and taken away when it has ended.
+import type { Backend } from '../../contract/backend.ts'
+import type { PolicyLayer, PolicyValues } from '../../contract/policy.ts'
+import type { SandboxId } from '../../contract/ids.ts'
+import type { Sandbox } from '../../contract/sandbox.ts'
+import { GloveboxError, isGloveboxError } from '../../errors/error.ts'
+import type { Boundaries, BoundaryRequest, Prepared } from '../../execs/boundaries.ts'
+import { checkEnvironment } from '../../policy/environment.ts'
+import { builtInProtectedNames, findBuiltInProtection } from '../../policy/protect.ts'
+import { resolvePolicy } from '../../policy/resolve.ts'
+import { discardPlanned, planSandbox, type Planned } from '../create.ts'
+import { asHostFault } from '../host-fault.ts'
+import { liveSandbox } from '../sandbox.ts'
+import { findLasting, preparedLasting } from './lasting-execs.ts'
+
+export interface ExecBoundariesOptions {
+  readonly backend: Backend
+  /** Of the operator: what every request is measured by. */
+  readonly layers: readonly PolicyLayer[]
+  readonly env: Readonly<Record<string, string>>
+  /** Absent: the backend has no images. */
+  readonly openForImage?: (image: string) => Promise<Backend>
+}
+
+/**
+ * The directories of an exec are the guest's own: no project of the operator's is in them, whose tools would run what they find
+ * under these names, and `git init` must work there. The operator's settings come later, and may protect names again.
+ */
+const guestsOwn: PolicyLayer = {
+  layer: 'settings',
+  source: 'exec API',
+  values: { unprotect: builtInProtectedNames.filter((name) => findBuiltInProtection(name)?.essential !== true) },
+}
+
+/** What no operator can give up. */
+export const essentialNames = builtInProtectedNames.flatMap((name) => {
+  const known = findBuiltInProtection(name)
+  return known?.essential === true ? [{ name, kind: known.kind, content: known.content }] : []
+})
+
+export function execBoundaries({ backend, layers, env, openForImage }: ExecBoundariesOptions): Boundaries {
+  const { lasting } = backend
+  const layersFor = (values: PolicyValues): readonly PolicyLayer[] => [
+    guestsOwn,
+    ...layers,
+    { layer: 'request', source: 'policy_overrides', values },
+  ]
+  return {
+    backend: backend.name,
+    resolve: (values) => resolvePolicy(layersFor(values)),
+    checkEnvironment,
+    checkImage: (image) => checkImage(backend, openForImage, image),
+    async prepare(request) {
+      const chosen = request.image === null || openForImage === undefined ? backend : await openForImage(request.image)
+      const planned = await plan(chosen, layersFor(request.values), { ...request, base: env })
+      return chosen.lasting === undefined
+        ? prepared(planned, request)
+        : preparedLasting(planned, chosen.lasting, request)
+    },
+    ...(lasting === undefined
+      ? {}
+      : {
+          findAgain: (boundaryId, limits) => findLasting(lasting, boundaryId, limits),
+          sweep: (keep) => lasting.sweep(keep),
+        }),
+    destroy: (boundaryId) => backend.destroy(boundaryId as SandboxId),
+  }
+}
+
+async function checkImage(
+  { name }: Backend,
+  open: ExecBoundariesOptions['openForImage'],
+  image: string,
+): Promise<void> {
+  const refuse = (cause: string, hint: string): GloveboxError =>
+    new GloveboxError('INVALID_INPUT', `Cannot use the image: ${cause}`, { hint, facts: { field: 'image' } })
+  if (open === undefined)
+    throw refuse(`the backend ${name} has none`, 'Leave out "image", or run the server with the backend docker.')
+  const opened = await open(image).catch((error: unknown) => {
+    // The same words, of a request and not of the settings.
+    if (isGloveboxError(error) && error.code === 'INVALID_SETTINGS')
+      throw refuse('that is not the name of a Docker image', error.hint ?? 'Write it as docker does.')
+    throw error
+  })
+  // What can hold nothing is not there.
+  if (Object.keys(opened.capabilities).length > 0) return
+  const { reason, fix } = await opened.probe()
+  throw refuse(reason ?? 'it cannot be used', fix ?? 'Name an image that this host has.')
+}
+
+interface Planning extends BoundaryRequest {
+  readonly base: Readonly<Record<string, string>>
+}
+
+async function plan(backend: Backend, layers: readonly PolicyLayer[], request: Planning): Promise<Planned> {
+  try {
+    return await planSandbox({
+      backend,
+      layers,
+      mounts: request.mounts.map(({ guest_path, host_path, mode }) => ({
+        guestPath: guest_path,
+        hostPath: host_path,
+        mode,
+      })),
+      env: request.base,
+      cwd: '/workspace/work',
+      home: 'scratch',
+    })
+  } catch (error) {
+    throw asHostFault(error, 'make the sandbox')
+  }
+}
+
+function prepared(planned: Planned, { argv, cwd, env }: BoundaryRequest): Prepared {
+  let sandbox: Sandbox | undefined
+  let isDiscarded = false
+  const discard = async (): Promise<void> => {
+    if (isDiscarded) return
+    isDiscarded = true
+    await discardPlanned(planned)
+  }
+  return {
+    boundaryId: planned.id,
+    async run({ onStdout, onStderr, signal }) {
+      if (signal.aborted)
+        throw new GloveboxError('CANCELLED', 'Cannot run the command: it was cancelled before it began')
+      sandbox = await make(planned, discard)
+      const { ended } = await sandbox.commands.run(argv, { cwd, env, onStdout, onStderr, signal, keepBytes: 0 })
+      return ended
+    },
+    async close() {
+      await sandbox?.kill()
+      await discard()
+    },
+  }
+}
+
+async function make(planned: Planned, onEnd: () => Promise<void>): Promise<Sandbox> {
+  try {
+    const boundary = await planned.backend.create(planned.id, planned.plan)
+    return liveSandbox({ ...planned, boundary, onEnd })
+  } catch (error) {
+    throw asHostFault(error, 'make the sandbox')
+  }
+}

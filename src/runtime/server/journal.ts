@@ -1,0 +1,131 @@
+// What a command said, kept while it runs and after. A position is how many bytes of each output a reader has; from any
+// position on, every kept byte is given exactly once. Beyond the limit nothing is kept, and the command is not held back.
+
+export type StreamName = 'stdout' | 'stderr'
+
+export interface JournalPosition {
+  readonly stdout: number
+  readonly stderr: number
+}
+
+export interface JournalPart {
+  readonly stream: StreamName
+  readonly bytes: Uint8Array
+  /** The position behind it. */
+  readonly next: JournalPosition
+}
+
+export interface Journal {
+  add(stream: StreamName, chunk: Uint8Array): void
+  end(): void
+  readonly keptBytes: number
+  /** All that is kept, as text. */
+  text(stream: StreamName): string
+  read(after: JournalPosition, signal: AbortSignal): AsyncGenerator<JournalPart>
+}
+
+const partBytes = 64 * 1024
+
+interface Kept {
+  /** Grows by doubling, up to the limit: many small chunks cost no more than a few large ones. */
+  buffer: Buffer
+  length: number
+}
+
+export function openJournal(limits: Readonly<Record<StreamName, number>>): Journal {
+  const kept: Record<StreamName, Kept> = {
+    stdout: { buffer: Buffer.alloc(0), length: 0 },
+    stderr: { buffer: Buffer.alloc(0), length: 0 },
+  }
+  const waiting = new Set<() => void>()
+  let isOver = false
+
+  const wake = (): void => {
+    for (const go of waiting) go()
+    waiting.clear()
+  }
+  const partAfter = (at: JournalPosition): JournalPart | undefined => {
+    for (const stream of ['stdout', 'stderr'] as const) {
+      const { buffer, length } = kept[stream]
+      const from = at[stream]
+      if (from >= length) continue
+      const end = wholeCharacters(buffer, { from, to: Math.min(length, from + partBytes), isOver })
+      if (end === from) continue
+      return { stream, bytes: Buffer.from(buffer.subarray(from, end)), next: { ...at, [stream]: end } }
+    }
+    return undefined
+  }
+  const news = (signal: AbortSignal): Promise<void> =>
+    new Promise((resolve) => {
+      const go = (): void => {
+        signal.removeEventListener('abort', go)
+        waiting.delete(go)
+        resolve()
+      }
+      if (isOver || signal.aborted) return go()
+      waiting.add(go)
+      signal.addEventListener('abort', go, { once: true })
+    })
+
+  return {
+    add(stream, chunk) {
+      keep(kept[stream], chunk, limits[stream])
+      wake()
+    },
+    end() {
+      isOver = true
+      for (const each of [kept.stdout, kept.stderr]) each.buffer = Buffer.from(each.buffer.subarray(0, each.length))
+      wake()
+    },
+    get keptBytes() {
+      return kept.stdout.length + kept.stderr.length
+    },
+    text: (stream) => decode(kept[stream]),
+    async *read(after, signal) {
+      let at = after
+      while (!signal.aborted) {
+        const wasOver = isOver
+        const part = partAfter(at)
+        if (part !== undefined) {
+          at = part.next
+          yield part
+        } else if (wasOver) return
+        else await news(signal)
+      }
+    },
+  }
+}
+
+function keep(kept: Kept, chunk: Uint8Array, limit: number): void {
+  const taken = chunk.subarray(0, Math.max(0, limit - kept.length))
+  const needed = kept.length + taken.length
+  if (needed > kept.buffer.length) {
+    const larger = Buffer.alloc(Math.min(limit, Math.max(needed, kept.buffer.length * 2, 4096)))
+    kept.buffer.copy(larger, 0, 0, kept.length)
+    kept.buffer = larger
+  }
+  kept.buffer.set(taken, kept.length)
+  kept.length = needed
+}
+
+/** A character that the limit cut is left out; anything else that is no UTF-8 is shown as U+FFFD. */
+const decode = ({ buffer, length }: Kept): string =>
+  new TextDecoder('utf-8', { ignoreBOM: true }).decode(buffer.subarray(0, length), { stream: true })
+
+interface Slice {
+  readonly from: number
+  readonly to: number
+  readonly isOver: boolean
+}
+
+/** A part ends where a character does, so that text stays text; at the very end there is nothing to wait for. */
+function wholeCharacters(buffer: Buffer, { from, to, isOver }: Slice): number {
+  for (let back = 1; back <= 3 && to - back >= from; back++) {
+    const byte = buffer[to - back] ?? 0
+    if ((byte & 0xc0) === 0x80) continue
+    const needed = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1
+    if (needed <= back) return to
+    return isOver && to - back === from ? to : to - back
+  }
+  return to
+}

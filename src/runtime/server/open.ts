@@ -1,0 +1,130 @@
+// All that a server is made of, opened in order and closed in the opposite one: settings, database, audit log, backends, and the
+// houses of sandboxes and runs. It must not know that callers come over HTTP.
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { BackendName } from '../../contract/backend.ts'
+import type { HostPath } from '../../contract/mount.ts'
+import type { Store } from '../../contract/store.ts'
+import { openAudit, type AuditLog } from '../audit.ts'
+import { defaultBackend } from '../create.ts'
+import { loadSettings, type Settings } from '../settings.ts'
+import { stateHome } from '../state.ts'
+import { openServedBackends, type ServedBackends } from './backends.ts'
+import { openServedExecs, type ServedExecs } from './execs.ts'
+import { openOnce, type Once } from './idempotency.ts'
+import { databaseUrl, dataHome, serverKey } from './place.ts'
+import { openRunHouse, type RunHouse } from './runs.ts'
+import { defaultSandboxLimits, openSandboxHouse, type SandboxHouse, type SandboxLimits } from './sandboxes.ts'
+import { openTokenDesk, type TokenDesk } from './tokens.ts'
+import { placeWorkspace } from './workspace.ts'
+
+export interface ServerRequest {
+  /** Where the search for settings begins. */
+  readonly directory: string
+  readonly settingsFile?: string | undefined
+  readonly data?: string | undefined
+  /** Default: that of the settings, else the platform's own. */
+  readonly backends?: readonly BackendName[] | undefined
+  readonly sandboxLimits?: Partial<SandboxLimits> | undefined
+  readonly maxRuns?: number | undefined
+  readonly onFault: (error: unknown, about: string) => void
+}
+
+export interface OpenedServer {
+  readonly state: HostPath
+  readonly data: HostPath
+  readonly settings: Settings
+  readonly store: Store
+  readonly audit: AuditLog
+  readonly desk: TokenDesk
+  readonly once: Once
+  readonly backends: ServedBackends
+  readonly house: SandboxHouse
+  readonly runs: RunHouse
+  readonly execs: ServedExecs
+  /** Signs what callers carry back to us. */
+  readonly key: Uint8Array
+  close(): Promise<void>
+}
+
+const maxRunning = 16
+/** A request is not sent again after so long; its key may then mean another one. */
+const keysKeptMs = 7 * 24 * 60 * 60_000
+/** About as long as a short command takes: its end then finds the log still in hand. */
+const auditLingerMs = 5
+
+export async function openServer(request: ServerRequest): Promise<OpenedServer> {
+  const { directory, settingsFile, onFault } = request
+  const settings = await loadSettings({ directory, ...(settingsFile === undefined ? {} : { settingsFile }) })
+  const state = stateHome()
+  const data = dataHome(request.data)
+  const key = serverKey(state)
+  const { openStore } = await import('../../store/open.ts')
+  const store = await openStore({ url: databaseUrl(state) })
+  let audit: AuditLog
+  try {
+    await store.idempotency.purge({ than: new Date(Date.now() - keysKeptMs).toISOString() })
+    audit = await openAudit(state, { lingerMs: auditLingerMs })
+  } catch (error) {
+    await store.close()
+    throw error
+  }
+  const [first = settings.backend ?? defaultBackend(), ...others] = request.backends ?? []
+  const backends = openServedBackends([first, ...others], settings.docker)
+  const limits = { ...defaultSandboxLimits, ...request.sandboxLimits }
+  const house = openSandboxHouse({ backends, layers: settings.layers, env: settings.env ?? {}, limits })
+  const root = join(data, 'runs')
+  mkdirSync(root, { recursive: true, mode: 0o700 })
+  const runs = openRunHouse({
+    root,
+    index: store.runs,
+    backends,
+    settings,
+    maxRunning: request.maxRuns ?? maxRunning,
+    onFault,
+  })
+  if (store.quarantined !== undefined) await indexAnew(store, { settings, data, runs: root })
+  const execs = await openServedExecs({
+    store,
+    backends,
+    settings,
+    data,
+    log: (about, error) => onFault(error, about),
+  }).catch(async (error: unknown) => {
+    await backends.close()
+    await audit.close()
+    await store.close()
+    throw error
+  })
+  return {
+    state,
+    data,
+    settings,
+    store,
+    audit,
+    desk: openTokenDesk(store.tokens),
+    once: openOnce(store.idempotency),
+    backends,
+    house,
+    runs,
+    execs,
+    key,
+    async close() {
+      await execs.close()
+      await runs.stop()
+      await house.close()
+      await backends.close()
+      await audit.close()
+      await store.close()
+    },
+  }
+}
+
+/** The database was damaged and began empty; what execs and runs there are stands in their files. */
+async function indexAnew(
+  store: Store,
+  { settings, data, runs }: { readonly settings: Settings; readonly data: string; readonly runs: string },
+): Promise<void> {
+  const { indexFiles } = await import('../reindex/index-files.ts')
+  await indexFiles(store, { workspace: placeWorkspace(settings.sandbox, data).host_path_native, runs })
+}

@@ -1,0 +1,64 @@
+import { describe, expect, it } from 'vitest'
+import type { TokenRow, TokenTable } from '../../contract/store.ts'
+import { openTokenDesk } from './tokens.ts'
+
+function memoryTable(): TokenTable & { readonly rows: TokenRow[]; lookups: number } {
+  const rows: TokenRow[] = []
+  return {
+    rows,
+    lookups: 0,
+    async insert(row) {
+      rows.push(row)
+    },
+    async findByHash(hash) {
+      this.lookups += 1
+      return rows.find((row) => row.hash === hash)
+    },
+    find: async (id) => rows.find((row) => row.id === id),
+    list: async () => ({ rows, next: null }),
+    async revoke(id, at) {
+      const index = rows.findIndex((row) => row.id === id)
+      const row = rows[index]
+      if (row !== undefined) rows[index] = { ...row, revoked_at: at }
+      return row !== undefined
+    },
+    count: async () => rows.length,
+  }
+}
+
+const request = { name: 'n', scopes: ['exec'], project: 'p', expiresAt: null, createdBy: null } as const
+
+describe('the desk of tokens', () => {
+  it('keeps a hash, and shows neither it nor the token', async () => {
+    const table = memoryTable()
+    const desk = openTokenDesk(table)
+    const { secret, info } = await desk.issue(request)
+    expect(JSON.stringify(table.rows)).not.toContain(secret)
+    expect(JSON.stringify([info, await desk.list({}, { limit: 10 })])).not.toContain(table.rows[0]?.hash)
+    expect((await desk.find(secret))?.id).toBe(info.id)
+  })
+
+  it('believes what it found for seconds, and forgets it when it revokes', async () => {
+    let now = 0
+    const table = memoryTable()
+    const desk = openTokenDesk(table, () => now)
+    const { secret, info } = await desk.issue(request)
+    for (let asked = 0; asked < 10; asked++) await desk.find(secret)
+    expect(table.lookups).toBe(1)
+    await desk.revoke(info.id)
+    expect((await desk.find(secret))?.revoked_at).not.toBeNull()
+    // Another process revoked it: within the time, and not after.
+    const other = await desk.issue(request)
+    await desk.find(other.secret)
+    await table.revoke(other.info.id, '2026-01-01T00:00:00.000Z')
+    expect((await desk.find(other.secret))?.revoked_at).toBeNull()
+    now = 60_000
+    expect((await desk.find(other.secret))?.revoked_at).not.toBeNull()
+  })
+
+  it('strangers who make up tokens do not fill the memory', async () => {
+    const desk = openTokenDesk(memoryTable())
+    for (let made = 0; made < 25_000; made++) await desk.find(`gbx_${made}`)
+    expect(await desk.find('gbx_1')).toBeUndefined()
+  })
+})

@@ -1,0 +1,99 @@
+// JSON from strangers. JSON.parse takes what no schema can see afterwards: a name given twice (the last wins, and two readers
+// may disagree), a name that is a door to every object's prototype, a half of a surrogate pair, and nesting without end. So
+// the text is walked once before it is parsed.
+import { GloveboxError } from '../../errors/error.ts'
+import type { Limits } from './limits.ts'
+
+const quote = 0x22
+const backslash = 0x5c
+
+/** INVALID_INPUT with the reason, or the value. */
+export function parseJson(text: string, limits: Pick<Limits, 'jsonDepth' | 'jsonEntries'>): unknown {
+  inspectShape(text, limits)
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw refuse('it is not JSON')
+  }
+  // Raw text is well-formed once it was decoded; only an escape can bring half a pair.
+  if (text.includes('\\u') && hasHalfPair(value)) throw refuse('it holds half of a surrogate pair, which is not text')
+  return value
+}
+
+interface Level {
+  /** Undefined in an array. */
+  readonly names: Set<string> | undefined
+  expectsName: boolean
+}
+
+/** Not a parser: whatever it misreads in a text that is no JSON, JSON.parse refuses afterwards. */
+function inspectShape(text: string, { jsonDepth, jsonEntries }: Pick<Limits, 'jsonDepth' | 'jsonEntries'>): void {
+  const levels: Level[] = []
+  let entries = 0
+  for (let at = 0; at < text.length; at++) {
+    const level = levels.at(-1)
+    switch (text.charCodeAt(at)) {
+      case quote: {
+        const end = endOfString(text, at)
+        if (level?.expectsName === true) takeName(level, text.slice(at, end + 1))
+        at = end
+        break
+      }
+      case 0x7b: // {
+      case 0x5b: // [
+        levels.push(
+          text[at] === '{' ? { names: new Set(), expectsName: true } : { names: undefined, expectsName: false },
+        )
+        if (levels.length > jsonDepth) throw refuse(`it is nested deeper than ${jsonDepth} levels`)
+        break
+      case 0x7d: // }
+      case 0x5d: // ]
+        levels.pop()
+        break
+      case 0x2c: // ,
+        if (level?.names !== undefined) level.expectsName = true
+        if (++entries > jsonEntries) throw refuse(`it has more than ${jsonEntries} entries`)
+        break
+    }
+  }
+}
+
+function endOfString(text: string, from: number): number {
+  for (let at = from + 1; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === backslash) at += 1
+    else if (code === quote) return at
+  }
+  return text.length
+}
+
+function takeName(level: Level, quoted: string): void {
+  level.expectsName = false
+  const name = quoted.includes('\\') ? unescaped(quoted) : quoted.slice(1, -1)
+  // SECURITY: a field that becomes every object's prototype would change what unrelated code sees.
+  // test/e2e/server-input: "names that reach for a prototype are refused"
+  if (name === '__proto__')
+    throw new GloveboxError('UNKNOWN_FIELD', 'Cannot read the body: __proto__ is not a field', {
+      facts: { fields: ['__proto__'] },
+    })
+  if (level.names?.has(name) === true) throw refuse(`it gives ${JSON.stringify(name.slice(0, 100))} twice`)
+  level.names?.add(name)
+}
+
+function unescaped(quoted: string): string {
+  try {
+    return String(JSON.parse(quoted))
+  } catch {
+    throw refuse('it is not JSON')
+  }
+}
+
+function hasHalfPair(value: unknown): boolean {
+  if (typeof value === 'string') return /\p{Surrogate}/u.test(value)
+  if (typeof value !== 'object' || value === null) return false
+  return Object.entries(value).some(([name, inner]) => hasHalfPair(name) || hasHalfPair(inner))
+}
+
+const refuse = (cause: string): GloveboxError =>
+  new GloveboxError('INVALID_INPUT', `Cannot read the body: ${cause}`, { hint: 'Send one JSON object.' })

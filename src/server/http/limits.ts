@@ -1,0 +1,50 @@
+// How much of anything one request, one connection or one token may have. The operator moves them; nobody else does.
+
+const seconds = 1000
+const kibibyte = 1024
+
+export interface Limits {
+  /** Of a JSON body, after inflating. */
+  readonly jsonBytes: number
+  readonly jsonDepth: number
+  /** Names and values together. */
+  readonly jsonEntries: number
+  /** Request line without method and version. */
+  readonly urlBytes: number
+  readonly headerBytes: number
+  /** From the first byte of a request to the end of its headers, and to the end of its body. */
+  readonly headersMs: number
+  readonly requestMs: number
+  readonly keepAliveMs: number
+  readonly connections: number
+  /** Requests of one token at the same time, and its event streams. */
+  readonly inFlightPerToken: number
+  readonly streamsPerToken: number
+  /** Requests of one token: so many each second, and so many at once after a rest. */
+  readonly requestsPerSecond: number
+  readonly burst: number
+  /** An idle stream says that it lives; one whose reader takes nothing for so long is closed. */
+  readonly heartbeatMs: number
+  readonly stalledMs: number
+  /** Rows of one page, whatever was asked for. */
+  readonly pageRows: number
+}
+
+export const defaultLimits: Limits = {
+  jsonBytes: 1024 * kibibyte,
+  jsonDepth: 32,
+  jsonEntries: 100_000,
+  urlBytes: 8 * kibibyte,
+  headerBytes: 16 * kibibyte,
+  headersMs: 15 * seconds,
+  requestMs: 120 * seconds,
+  keepAliveMs: 20 * seconds,
+  connections: 8192,
+  inFlightPerToken: 256,
+  streamsPerToken: 128,
+  requestsPerSecond: 2000,
+  burst: 4000,
+  heartbeatMs: 15 * seconds,
+  stalledMs: 45 * seconds,
+  pageRows: 100,
+}

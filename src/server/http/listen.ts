@@ -1,0 +1,122 @@
+// The socket. Node's own parser refuses what two readers could read differently (two lengths, bare line feeds, folded
+// headers); what it refuses is told in our one shape, and whoever sends too slowly is not waited for.
+import { chmodSync, rmSync } from 'node:fs'
+import { createServer, STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { v7 } from 'uuid'
+import { GloveboxError } from '../../errors/error.ts'
+import type { Limits } from './limits.ts'
+import { problemOf, problemType } from './problem.ts'
+
+export type Place = { readonly host: string; readonly port: number } | { readonly socket: string }
+export type RequestListener = (incoming: IncomingMessage, outgoing: ServerResponse) => unknown
+
+export interface Listening {
+  /** With the port that was really taken. Undefined on a socket file. */
+  readonly port: number | undefined
+  /** Takes no connection any more; settles when the last one is closed. */
+  close(): Promise<void>
+  closeNow(): void
+}
+
+const slowlyMs = 1000
+
+export async function listen(place: Place, listener: RequestListener, limits: Limits): Promise<Listening> {
+  const server = createServer(
+    {
+      maxHeaderSize: limits.headerBytes,
+      headersTimeout: limits.headersMs,
+      requestTimeout: limits.requestMs,
+      connectionsCheckingInterval: Math.min(slowlyMs, limits.headersMs),
+      keepAliveTimeout: limits.keepAliveMs,
+      requireHostHeader: true,
+      // SECURITY: the lenient parser accepts what smuggling is made of.
+      // test/e2e/server-transport: "what two readers could read differently is refused"
+      insecureHTTPParser: false,
+    },
+    (incoming, outgoing) => void listener(incoming, outgoing),
+  )
+  server.maxConnections = limits.connections
+  server.on('clientError', refuseUnread)
+  await open(server, place)
+  const address = server.address()
+  return {
+    port: typeof address === 'object' && address !== null ? address.port : undefined,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeIdleConnections()
+      }),
+    closeNow: () => server.closeAllConnections(),
+  }
+}
+
+function open(server: Server, place: Place): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => reject(cannotListen(error)))
+    if ('port' in place) {
+      server.listen(place.port, place.host, resolve)
+      return
+    }
+    // A file that a killed server left would be in the way.
+    rmSync(place.socket, { force: true })
+    server.listen(place.socket, () => {
+      // SECURITY: whoever may connect may try tokens; on a socket file that is its owner.
+      // test/e2e/server-start: "a socket file is its owner's alone"
+      chmodSync(place.socket, 0o600)
+      resolve()
+    })
+  })
+}
+
+function cannotListen(error: NodeJS.ErrnoException): GloveboxError {
+  const isTaken = error.code === 'EADDRINUSE'
+  return new GloveboxError(
+    isTaken ? 'BUSY' : 'NOT_PERMITTED',
+    `Cannot listen: ${isTaken ? 'the port is taken' : 'the address cannot be used'}`,
+    {
+      hint: 'Choose another one with --port or --host; --port 0 takes any that is free.',
+      operatorDetail: error.message,
+    },
+  )
+}
+
+interface ParseError extends Error {
+  readonly code?: string
+  readonly rawPacket?: Buffer
+}
+
+/** Nothing was routed, so there is no request to answer: the words go to the socket as they are. */
+function refuseUnread(error: ParseError, socket: Duplex): void {
+  if (error.code === 'ECONNRESET' || !socket.writable || hasBegun(socket as Socket)) {
+    socket.destroy()
+    return
+  }
+  const { status, text } = problemOf(unreadable(error), `req_${v7().replaceAll('-', '')}`)
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
+    'Connection: close',
+    'Cache-Control: no-store',
+    'X-Content-Type-Options: nosniff',
+    `Content-Type: ${problemType}`,
+    `Content-Length: ${Buffer.byteLength(text)}`,
+  ]
+  socket.end(`${head.join('\r\n')}\r\n\r\n${text}`)
+}
+
+/** An answer that is under way must not be mixed with another. */
+const hasBegun = (socket: Socket & { readonly _httpMessage?: ServerResponse | null }): boolean =>
+  socket._httpMessage?.headersSent === true
+
+function unreadable({ code, rawPacket }: ParseError): GloveboxError {
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
+    return new GloveboxError('TIMED_OUT', 'Cannot read the request: it came too slowly')
+  if (code !== 'HPE_HEADER_OVERFLOW')
+    return new GloveboxError('INVALID_INPUT', 'Cannot read the request: it is not well-formed HTTP')
+  // A request line that does not end within the limit is an address; one that does has large headers behind it.
+  const isAddress = rawPacket !== undefined && !rawPacket.subarray(0, 16 * 1024).includes('\r\n')
+  return isAddress
+    ? new GloveboxError('URI_TOO_LONG', 'Cannot read the request: its address is too long')
+    : new GloveboxError('HEADERS_TOO_LARGE', 'Cannot read the request: its headers are too large')
+}

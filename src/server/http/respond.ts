@@ -1,0 +1,106 @@
+// An answer as an HTTP response. Every response says that it must be neither kept nor guessed at.
+import type { Answer, ServedBytes } from './answer.ts'
+import type { Problem } from './problem.ts'
+import { problemType } from './problem.ts'
+import { dispositionOf, rangeOf, type ByteRange } from './ranges.ts'
+import { streamEvents, type StreamOptions } from './sse.ts'
+
+export interface Responding {
+  /** Of every response: request id, CORS for an allowed page, `connection: close` while draining. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly isHead: boolean
+  /** Called only for a stream. */
+  stream(): StreamOptions
+}
+
+// SECURITY: what a guest wrote must never be run by a browser as a page of this server.
+// test/e2e/server-transport: "every answer forbids caching, sniffing, framing and scripts"
+const always: Readonly<Record<string, string>> = {
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'cross-origin-resource-policy': 'same-origin',
+  'referrer-policy': 'no-referrer',
+}
+
+export function respond(answer: Answer, responding: Responding): Response {
+  const common = { ...always, ...responding.headers }
+  switch (answer.kind) {
+    case 'json':
+      return new Response(JSON.stringify(answer.value), {
+        status: answer.status,
+        headers: { ...common, 'content-type': 'application/json', ...answer.headers },
+      })
+    case 'text':
+      return new Response(answer.text, { status: answer.status, headers: { ...common, ...answer.headers } })
+    case 'empty':
+      return new Response(null, { status: answer.status, headers: { ...common, ...answer.headers } })
+    case 'bytes':
+      return respondBytes(answer, common, responding.isHead)
+    case 'events': {
+      const headers = { ...common, 'content-type': 'text/event-stream', 'x-accel-buffering': 'no', ...answer.headers }
+      return new Response(responding.isHead ? null : streamEvents(answer.events, responding.stream()), { headers })
+    }
+  }
+}
+
+export const respondProblem = (problem: Problem, headers: Readonly<Record<string, string>>): Response =>
+  new Response(problem.text, {
+    status: problem.status,
+    headers: { ...always, ...headers, 'content-type': problemType, ...problem.headers },
+  })
+
+function respondBytes(
+  { file, range: asked }: Extract<Answer, { readonly kind: 'bytes' }>,
+  common: Readonly<Record<string, string>>,
+  isHead: boolean,
+): Response {
+  const headers = {
+    ...common,
+    'content-type': 'application/octet-stream',
+    'content-disposition': dispositionOf(file.name),
+    'accept-ranges': 'bytes',
+    ...(file.tag === undefined ? {} : { etag: `"${file.tag}"` }),
+  }
+  let range: ByteRange | undefined
+  try {
+    range = rangeOf(asked, file.sizeBytes)
+  } catch (error) {
+    file.close?.()
+    throw error
+  }
+  const { start, end } = range ?? { start: 0, end: file.sizeBytes - 1 }
+  const partial = range === undefined ? {} : { 'content-range': `bytes ${start}-${end}/${file.sizeBytes}` }
+  if (isHead) file.close?.()
+  return new Response(isHead ? null : streamOf(file, { start, end }), {
+    status: range === undefined ? 200 : 206,
+    headers: { ...headers, ...partial, 'content-length': String(end + 1 - start) },
+  })
+}
+
+function streamOf(file: ServedBytes, range: ByteRange): ReadableStream<Uint8Array> {
+  const iterator = file.read(range)[Symbol.asyncIterator]()
+  let isClosed = false
+  const close = (): void => {
+    if (!isClosed) file.close?.()
+    isClosed = true
+  }
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      try {
+        const next = await iterator.next()
+        if (next.done !== true) return controller.enqueue(next.value)
+        close()
+        controller.close()
+      } catch (error) {
+        // The status is out already; what is missing shows by the length.
+        close()
+        controller.error(error)
+      }
+    },
+    async cancel() {
+      await iterator.return?.()
+      close()
+    },
+  })
+}

@@ -1,0 +1,23 @@
+// Every route of the server. The document, the tests of identity and the router see this list and no other.
+import type { Route } from '../route.ts'
+import { commandRoutes } from './commands.ts'
+import { execRoutes, type ExecParts } from './execs.ts'
+import { fileRoutes } from './files.ts'
+import { healthRoutes, type HealthParts } from './health.ts'
+import { runFileRoutes } from './run-files.ts'
+import { runRoutes, type RunParts } from './runs.ts'
+import { sandboxRoutes, type SandboxParts } from './sandboxes.ts'
+import { tokenRoutes, type TokenParts } from './tokens.ts'
+
+export interface RouteParts extends HealthParts, SandboxParts, ExecParts, RunParts, TokenParts {}
+
+export const allRoutes = (parts: RouteParts): readonly Route[] => [
+  ...healthRoutes(parts),
+  ...sandboxRoutes(parts),
+  ...commandRoutes(parts),
+  ...fileRoutes(parts),
+  ...execRoutes(parts),
+  ...runRoutes(parts),
+  ...runFileRoutes(parts),
+  ...tokenRoutes(parts),
+]

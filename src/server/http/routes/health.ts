@@ -1,0 +1,71 @@
+// Is the server there, does it take work, and what does it count. Only the first two need no token: whoever asks for them is
+// an orchestrator without one, and they say nothing but yes or no.
+import { z } from 'zod'
+import type { Store } from '../../../contract/store.ts'
+import { json, text } from '../answer.ts'
+import type { Drain } from '../drain.ts'
+import type { Metrics } from '../metrics.ts'
+import type { OpenApiDocument } from '../openapi.ts'
+import { defineRoute, named, type RouteModule } from '../route.ts'
+
+export interface HealthParts {
+  readonly drain: Drain
+  readonly metrics: Metrics
+  readonly store: Pick<Store, 'health'>
+  readonly document: () => OpenApiDocument
+}
+
+const alive = named('Alive', z.strictObject({ status: z.literal('ok') }))
+const readiness = named('Readiness', z.strictObject({ status: z.enum(['ready', 'draining', 'degraded']) }))
+const anyObject = named('OpenApiDocument', z.looseObject({}))
+const metricsType = 'text/plain'
+
+export const healthRoutes: RouteModule<HealthParts> = ({ drain, metrics, store, document }) => [
+  defineRoute({
+    method: 'get',
+    path: '/healthz',
+    tag: 'health',
+    summary: 'Is the process alive?',
+    scope: 'open',
+    answers: { 200: { description: 'Yes.', json: alive } },
+    handle: async () => json(200, { status: 'ok' }),
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/readyz',
+    tag: 'health',
+    summary: 'Does it take work?',
+    scope: 'open',
+    answers: {
+      200: { description: 'Yes.', json: readiness },
+      503: { description: 'No: it is about to stop, or its database does not answer.', json: readiness },
+    },
+    handle: async () => {
+      if (drain.isDraining) return json(503, { status: 'draining' })
+      const isWell = await store.health().then(
+        () => true,
+        () => false,
+      )
+      return isWell ? json(200, { status: 'ready' }) : json(503, { status: 'degraded' })
+    },
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/metrics',
+    tag: 'health',
+    summary: 'Counters and gauges for Prometheus.',
+    description: 'Of the whole server, whatever the project.',
+    scope: 'read',
+    answers: { 200: { description: "Prometheus' text format.", text: metricsType } },
+    handle: async () => text(await metrics.text(), { 'content-type': metrics.type }),
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/openapi.json',
+    tag: 'health',
+    summary: 'This document.',
+    scope: 'read',
+    answers: { 200: { description: 'OpenAPI 3.1.', json: anyObject } },
+    handle: async () => json(200, document()),
+  }),
+]

@@ -1,0 +1,19 @@
+// The page for people at /docs. It needs no token: it tells what the software can do, and nothing of what this server holds.
+import { text } from '../answer.ts'
+import type { OpenApiDocument } from '../openapi.ts'
+import { referencePage, referencePolicy } from '../reference-page.ts'
+import { defineRoute, type Route } from '../route.ts'
+
+export function referenceRoute(document: OpenApiDocument): Route {
+  const page = referencePage(document)
+  return defineRoute({
+    method: 'get',
+    path: '/docs',
+    tag: 'health',
+    summary: 'The API for people.',
+    scope: 'open',
+    answers: { 200: { description: 'A page.', text: 'text/html' } },
+    handle: async () =>
+      text(page, { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': referencePolicy }),
+  })
+}

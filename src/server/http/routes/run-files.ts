@@ -1,0 +1,140 @@
+// What comes out of a run: its events as they are written, and its files as they were recorded.
+import { createHash } from 'node:crypto'
+import { z } from 'zod'
+import { artifactManifestSchema, type Artifact } from '../../../contract/artifact.ts'
+import { eventSchema } from '../../../contract/event.ts'
+import { GloveboxError } from '../../../errors/error.ts'
+import { idSchema } from '../../../contract/run.ts'
+import { openRunFile, readRunArtifacts, readRunEvents, followRunEvents } from '../../../runtime/server/run-files.ts'
+import type { RunHouse } from '../../../runtime/server/runs.ts'
+import { bytes, events, json, type ServedBytes, type StreamedEvent } from '../answer.ts'
+import { defineRoute, named, type RouteModule } from '../route.ts'
+import { afterEvent } from '../sse.ts'
+import { runFor, runParams } from './run-words.ts'
+
+const tag = 'runs'
+const maxEvents = 1000
+
+const event = named('RunEvent', eventSchema)
+const eventPage = named(
+  'RunEventPage',
+  z.strictObject({ items: z.array(eventSchema), next_after: z.int().nonnegative().nullable() }),
+)
+const artifacts = named(
+  'RunArtifacts',
+  artifactManifestSchema.extend({ recorded: z.boolean().describe('False: the files as they are now.') }),
+)
+
+export const runFileRoutes: RouteModule<{ readonly runs: RunHouse }> = ({ runs }) => [
+  defineRoute({
+    method: 'get',
+    path: '/runs/{run_id}/events',
+    tag,
+    summary: 'The events of a run.',
+    description: 'With `Accept: text/event-stream` they come as they are written, to the end of the run.',
+    scope: 'read',
+    params: runParams,
+    query: z.strictObject({
+      after: z.coerce.number().int().nonnegative().optional().describe('Begin behind this seq.'),
+      limit: z.coerce.number().int().positive().optional(),
+    }),
+    headers: {
+      Accept: '`application/json` for a page, `text/event-stream` to follow.',
+      'Last-Event-ID': 'The seq of the last event that was read.',
+    },
+    answers: { 200: { description: 'In order, without a gap.', json: eventPage, events: event } },
+    handle: async ({ params, query, principal, header }) => {
+      const { directory } = await runFor(runs, params.run_id, principal)
+      const after = query.after ?? afterEvent(header('last-event-id'))
+      if (/\btext\/event-stream\b/.test(header('accept') ?? ''))
+        return events((signal) => followed(directory, after, signal))
+      return json(200, await readRunEvents(directory, { after, limit: Math.min(query.limit ?? maxEvents, maxEvents) }))
+    },
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/runs/{run_id}/artifacts',
+    tag,
+    summary: 'The files of a run.',
+    scope: 'read',
+    params: runParams,
+    answers: { 200: { description: 'As recorded at its end; before, as they are now.', json: artifacts } },
+    handle: async ({ params, principal }) => {
+      const { directory } = await runFor(runs, params.run_id, principal)
+      const { manifest, isRecorded } = await readRunArtifacts(directory)
+      return json(200, { ...manifest, recorded: isRecorded })
+    },
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/runs/{run_id}/artifacts/{path+}',
+    tag,
+    summary: 'One file of a run.',
+    description:
+      'Spelt as in the list: `deliverables/report.md`. What is not as it was recorded is refused with CONFLICT.',
+    scope: 'read',
+    params: z.strictObject({ run_id: idSchema, path: z.string().min(1).max(4096) }),
+    headers: { Range: 'One range of bytes.' },
+    answers: {
+      200: { description: 'All of it.', bytes: true },
+      206: { description: 'The range.', bytes: true },
+    },
+    errors: ['INVALID_PATH', 'LINK_REFUSED', 'NOT_A_FILE', 'IS_A_DIRECTORY', 'CONFLICT', 'RANGE_NOT_SATISFIABLE'],
+    handle: async ({ params, principal, header }) => {
+      const { directory } = await runFor(runs, params.run_id, principal)
+      return bytes(await servedFile(directory, params.path), header('range'))
+    },
+  }),
+]
+
+async function* followed(directory: string, after: number, signal: AbortSignal): AsyncGenerator<StreamedEvent> {
+  for await (const each of followRunEvents(directory, { after, signal }))
+    yield { id: String(each.seq), event: each.type, data: each }
+}
+
+async function servedFile(directory: string, path: string): Promise<ServedBytes> {
+  const file = openRunFile(directory, path)
+  try {
+    const { manifest, isRecorded } = await readRunArtifacts(directory)
+    const entry = isRecorded ? manifest.entries.find((each) => each.path === file.path) : undefined
+    const sha256 = await requireRecorded(file.bytes(), entry)
+    return {
+      sizeBytes: file.size,
+      ...(sha256 === undefined ? {} : { tag: sha256 }),
+      name: file.path.split('/').at(-1) ?? 'file',
+      read: ({ start, end }) => slice(file.bytes(), start, end),
+      close: () => file.close(),
+    }
+  } catch (error) {
+    file.close()
+    throw error
+  }
+}
+
+// SECURITY: what is served must be what was recorded; it is hashed through the very descriptor that it is served from.
+// test/e2e/server-runs: "an artifact that is not as it was recorded is refused"
+async function requireRecorded(
+  content: AsyncIterable<Uint8Array>,
+  entry: Artifact | undefined,
+): Promise<string | undefined> {
+  if (entry === undefined || entry.sha256 === null) return undefined
+  const hash = createHash('sha256')
+  for await (const piece of content) hash.update(piece)
+  if (hash.digest('hex') === entry.sha256) return entry.sha256
+  throw new GloveboxError('CONFLICT', `Cannot read ${entry.path}: it is not what it was when it was recorded`, {
+    hint: '`glovebox runs verify` tells more.',
+  })
+}
+
+/** The reader's buffer is used again for the next piece, so each is copied. */
+async function* slice(content: AsyncIterable<Uint8Array>, start: number, end: number): AsyncGenerator<Uint8Array> {
+  let offset = 0
+  for await (const piece of content) {
+    const from = Math.max(0, start - offset)
+    const to = Math.min(piece.length, end + 1 - offset)
+    if (from < to) yield Buffer.from(piece.subarray(from, to))
+    offset += piece.length
+    if (offset > end) return
+  }
+  if (offset <= end) throw new GloveboxError('CONFLICT', 'Cannot read further: the file became shorter')
+}

@@ -1,0 +1,138 @@
+// Sandboxes: made, listed, looked at, used through their named actions, and ended.
+import { z } from 'zod'
+import { findAction } from '../../../actions/registry.ts'
+import { newSandboxId } from '../../../contract/ids.ts'
+import { policyValuesSchema } from '../../../contract/policy.ts'
+import { projectSchema } from '../../../contract/token.ts'
+import type { Once } from '../../../runtime/server/idempotency.ts'
+import type { SandboxHouse } from '../../../runtime/server/sandboxes.ts'
+import { empty, json } from '../answer.ts'
+import { answerPage, pageQuery, type Lister } from '../cursor.ts'
+import { projectFor, visibleProject } from '../principal.ts'
+import { defineRoute, named, type RouteModule } from '../route.ts'
+import { detailOf, hostedFor, sandboxDetail, sandboxParams, sandboxSummary, summaryOf } from './sandbox-words.ts'
+
+export interface SandboxParts {
+  readonly house: SandboxHouse
+  readonly once: Once
+  readonly lister: Lister
+}
+
+const tag = 'sandboxes'
+/** Files pass through an action as base64, so its body may be larger than others. */
+const maxActionBytes = 24 * 1024 * 1024
+
+export const environmentSchema = z.record(z.string().max(128), z.string().max(131_072))
+
+const request = named(
+  'SandboxRequest',
+  z.strictObject({
+    project: projectSchema.optional().describe("Default: the token's."),
+    name: z.string().min(1).max(200).optional(),
+    backend: z.string().min(1).max(50).optional().describe('Default: the first that the server offers.'),
+    policy: policyValuesSchema.optional().describe('Above a ceiling it is refused with POLICY_ESCALATION.'),
+    env: environmentSchema.optional().describe('Values reach the guest only.'),
+    cwd: z.string().min(1).max(4096).optional(),
+    lifeMs: z.int().positive().optional().describe('After so long it ends, whatever it does.'),
+  }),
+)
+const page = named(
+  'SandboxPage',
+  z.strictObject({ items: z.array(sandboxSummary.schema), next_cursor: z.string().nullable() }),
+)
+const actionRequest = named(
+  'ActionRequest',
+  z.strictObject({ action: z.string().min(1).max(100), input: z.unknown().optional() }),
+)
+const actionResult = named('ActionResult', z.strictObject({ output: z.unknown() }))
+
+export const sandboxRoutes: RouteModule<SandboxParts> = ({ house, once, lister }) => [
+  defineRoute({
+    method: 'post',
+    path: '/sandboxes',
+    tag,
+    audit: 'sandbox.create',
+    summary: 'Make a sandbox.',
+    description:
+      'It has an empty /workspace of its own, and ends with DELETE, when it is idle, or when its life is over.',
+    scope: 'exec',
+    body: request,
+    headers: { 'Idempotency-Key': 'One sandbox, however often it is sent.' },
+    answers: { 201: { description: 'It is ready.', json: sandboxDetail } },
+    errors: [
+      'POLICY_ESCALATION',
+      'POLICY_UNENFORCEABLE',
+      'BACKEND_UNAVAILABLE',
+      'QUOTA_EXCEEDED',
+      'IDEMPOTENCY_MISMATCH',
+    ],
+    handle: async ({ body, principal, header, bodySha256 }) => {
+      const project = projectFor(principal, body.project)
+      const key = header('idempotency-key')
+      const made = await once.perform({ project, key, bodySha256, subject: newSandboxId() }, async () =>
+        detailOf(await house.create({ ...body, project, tokenId: principal.tokenId })),
+      )
+      return json(201, made, { location: `/sandboxes/${made.id}` })
+    },
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/sandboxes',
+    tag,
+    summary: 'List sandboxes.',
+    scope: 'read',
+    query: z.strictObject({ ...pageQuery, project: projectSchema.optional() }),
+    answers: { 200: { description: 'Newest first.', json: page } },
+    errors: ['INVALID_CURSOR'],
+    handle: async ({ query, principal }) => {
+      const project = visibleProject(principal, query.project)
+      const asked = { list: `sandboxes ${project ?? ''}`, principal, query }
+      return json(200, await answerPage(lister, asked, (at) => house.list({ project }, at), summaryOf))
+    },
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/sandboxes/{sandbox_id}',
+    tag,
+    summary: 'One sandbox, with what is enforced and what is not.',
+    scope: 'read',
+    params: sandboxParams,
+    answers: { 200: { description: 'The sandbox.', json: sandboxDetail } },
+    handle: async ({ params, principal }) => json(200, detailOf(hostedFor(house, params.sandbox_id, principal))),
+  }),
+  defineRoute({
+    method: 'delete',
+    path: '/sandboxes/{sandbox_id}',
+    tag,
+    audit: 'sandbox.destroy',
+    summary: 'End a sandbox and everything inside.',
+    scope: 'exec',
+    whileDraining: true,
+    params: sandboxParams,
+    answers: { 204: { description: 'It is gone.' } },
+    handle: async ({ params, principal }) => {
+      await house.destroy(hostedFor(house, params.sandbox_id, principal).id)
+      return empty()
+    },
+  }),
+  defineRoute({
+    method: 'post',
+    path: '/sandboxes/{sandbox_id}/execute',
+    tag,
+    audit: 'sandbox.execute',
+    isQuick: true,
+    summary: 'Perform a named action.',
+    description: 'The actions and their schemas are those of the library: docs/reference/actions.md.',
+    scope: 'exec',
+    params: sandboxParams,
+    body: actionRequest,
+    maxBodyBytes: maxActionBytes,
+    answers: { 200: { description: "The action's output.", json: actionResult } },
+    errors: ['UNKNOWN_ACTION', 'OUTSIDE_MOUNTS', 'READ_ONLY', 'SANDBOX_GONE', 'CONFLICT'],
+    handle: async ({ params, body, principal, signal }) => {
+      const { sandbox, takeUpload } = hostedFor(house, params.sandbox_id, principal)
+      if (findAction(body.action)?.effect === 'write') takeUpload(JSON.stringify(body.input ?? null).length)
+      return json(200, { output: await sandbox.execute(body.action, body.input ?? {}, { signal }) })
+    },
+  }),
+]

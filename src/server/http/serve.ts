@@ -1,0 +1,130 @@
+// A running server: what runtime opened, behind the HTTP face, on a socket. Starts whole or not at all, and ends as `drain`
+// says: nothing that was accepted is cut off before its grace is over.
+import { getRequestListener } from '@hono/node-server'
+import { networkInterfaces } from 'node:os'
+import type { OpenedServer } from '../../runtime/server/open.ts'
+import { createApp } from './app.ts'
+import { createAuthenticator } from './auth.ts'
+import { createCursors } from './cursor.ts'
+import { createDrain, type Running } from './drain.ts'
+import { defaultLimits, type Limits } from './limits.ts'
+import { listen, type Place } from './listen.ts'
+import type { Log } from './logs.ts'
+import { createMetrics } from './metrics.ts'
+import { openApiOf, type OpenApiDocument } from './openapi.ts'
+import { problemOf } from './problem.ts'
+import { openRefusals } from './refusals.ts'
+import { respondProblem } from './respond.ts'
+import { allRoutes } from './routes/all.ts'
+import { referenceRoute } from './routes/reference.ts'
+import { createThrottle } from './throttle.ts'
+import { GloveboxError } from '../../errors/error.ts'
+
+export interface ServeOptions {
+  readonly opened: OpenedServer
+  readonly place: Place
+  readonly log: Log
+  readonly version: string
+  /** Further values of Host, without or with a port. */
+  readonly allowHosts?: readonly string[]
+  readonly allowOrigins?: readonly string[]
+  readonly limits?: Partial<Limits>
+  readonly graceMs: number
+}
+
+export interface RunningServer {
+  /** Of the first address; `unix:` and the path for a socket file. */
+  readonly url: string
+  readonly document: OpenApiDocument
+  /** Asked again, it hurries. Settles when everything is closed. */
+  stop(): Promise<void>
+}
+
+export async function serve(options: ServeOptions): Promise<RunningServer> {
+  const { opened, place, log } = options
+  const limits = { ...defaultLimits, ...options.limits }
+  const drain = createDrain()
+  const metrics = createMetrics()
+  const refusals = openRefusals(opened.audit, (error) =>
+    log.error({ error: String(error) }, 'a refusal was not recorded'),
+  )
+  const hosts = new Set<string>()
+  const lister = { cursors: createCursors(opened.key), pageRows: limits.pageRows }
+  const routes = allRoutes({ ...opened, drain, metrics, lister, document: () => document })
+  const document = openApiOf(routes, options.version)
+  metrics.gauge('glovebox_sandboxes', 'Sandboxes that live.', () => opened.house.size)
+  metrics.gauge('glovebox_commands_running', 'Commands at work in sandboxes.', () => opened.house.busy)
+  metrics.gauge('glovebox_runs_running', 'Runs at work.', () => opened.runs.running)
+  metrics.gauge('glovebox_execs_running', 'Execs at work.', () => opened.execs.execs.running)
+  const app = createApp({
+    routes: [...routes, referenceRoute(document)],
+    authenticate: createAuthenticator(opened.desk),
+    rules: { hosts, origins: new Set(options.allowOrigins), limits },
+    limits,
+    throttle: createThrottle(limits),
+    audit: opened.audit,
+    refusals,
+    log,
+    metrics,
+    drain,
+  })
+  const listener = getRequestListener(app.fetch, {
+    overrideGlobalObjects: false,
+    errorHandler: () => respondProblem(problemOf(malformed(), 'req_none'), {}),
+  })
+  const listening = await listen(place, listener, limits)
+  for (const host of hostsOf(place, listening.port, options.allowHosts ?? [])) hosts.add(host)
+
+  const { execs } = opened.execs
+  const running: readonly Running[] = [
+    { name: 'runs', count: () => opened.runs.running, stop: () => opened.runs.stop() },
+    { name: 'execs', count: () => execs.running, hold: () => execs.hold(), stop: () => execs.drain(0) },
+    { name: 'commands', count: () => opened.house.busy, stop: () => opened.house.close() },
+  ]
+  const stopAll = async (): Promise<void> => {
+    log.info({ graceMs: options.graceMs }, 'draining')
+    await drain.begin({ graceMs: options.graceMs, running })
+    const closed = listening.close()
+    const timer = setTimeout(() => listening.closeNow(), lastMs)
+    await closed
+    clearTimeout(timer)
+    await refusals.flush()
+    await opened.close()
+    log.info({}, 'stopped')
+  }
+  let stopping: Promise<void> | undefined
+  return {
+    url: 'socket' in place ? `unix:${place.socket}` : urlOf(place.host, listening.port ?? 0),
+    document,
+    stop: () => {
+      if (stopping !== undefined) drain.hurry()
+      return (stopping ??= stopAll())
+    },
+  }
+}
+
+/** Answers on their way are given so long once everything else has ended. */
+const lastMs = 2000
+
+const malformed = (): GloveboxError =>
+  new GloveboxError('INVALID_INPUT', 'Cannot read the request: its address is malformed')
+
+const isEverywhere = (host: string): boolean => host === '0.0.0.0' || host === '::'
+const bracketed = (address: string): string => (address.includes(':') ? `[${address}]` : address)
+
+function urlOf(host: string, port: number): string {
+  return `http://${isEverywhere(host) ? 'localhost' : bracketed(host)}:${port}`
+}
+
+/** Names of loopback, the address itself (or, on all of them, each of this machine's), and what the operator adds. */
+export function hostsOf(place: Place, port: number | undefined, allowed: readonly string[]): readonly string[] {
+  const own = ['localhost', '127.0.0.1', '[::1]']
+  if ('socket' in place) return [...own, ...allowed].map((host) => host.toLowerCase())
+  const addresses = isEverywhere(place.host)
+    ? Object.values(networkInterfaces()).flatMap((each = []) => each.map(({ address }) => address))
+    : [place.host]
+  const hosts = [...own, ...addresses.map(bracketed), ...allowed].map((host) => host.toLowerCase())
+  return hosts.flatMap((host) =>
+    /:\d+$/.test(host) ? [host] : port === 80 ? [host, `${host}:80`] : [`${host}:${port}`],
+  )
+}

@@ -1,0 +1,61 @@
+// What one token may have at a time, so that its haste is not the others' delay. Kept by token, on the monotonic clock.
+import { GloveboxError } from '../../errors/error.ts'
+import type { Limits } from './limits.ts'
+
+interface Use {
+  inFlight: number
+  streams: number
+  /** Requests that may still be made now. */
+  credit: number
+  creditAt: number
+}
+
+export interface Throttle {
+  /** Throws TOO_MANY_REQUESTS. What is returned must be called once the request is answered. */
+  enter(tokenId: string): () => void
+  /** The same for an event stream, which lasts. */
+  enterStream(tokenId: string): () => void
+}
+
+type Kept = Pick<Limits, 'inFlightPerToken' | 'streamsPerToken' | 'requestsPerSecond' | 'burst'>
+
+export function createThrottle(limits: Kept, now: () => number = () => performance.now()): Throttle {
+  const uses = new Map<string, Use>()
+  const useOf = (tokenId: string): Use => {
+    const at = now()
+    const use = uses.get(tokenId) ?? { inFlight: 0, streams: 0, credit: limits.burst, creditAt: at }
+    use.credit = Math.min(limits.burst, use.credit + ((at - use.creditAt) / 1000) * limits.requestsPerSecond)
+    use.creditAt = at
+    uses.set(tokenId, use)
+    return use
+  }
+  const leave = (tokenId: string, what: 'inFlight' | 'streams') => {
+    const use = uses.get(tokenId)
+    if (use === undefined) return
+    use[what] -= 1
+    // A token at rest with its full credit is as good as a new one.
+    if (use.inFlight === 0 && use.streams === 0 && useOf(tokenId).credit >= limits.burst) uses.delete(tokenId)
+  }
+  return {
+    enter(tokenId) {
+      const use = useOf(tokenId)
+      if (use.credit < 1) throw tooMany('requests in a second', 1 / limits.requestsPerSecond)
+      if (use.inFlight >= limits.inFlightPerToken) throw tooMany('requests at the same time', 1)
+      use.credit -= 1
+      use.inFlight += 1
+      return () => leave(tokenId, 'inFlight')
+    },
+    enterStream(tokenId) {
+      const use = useOf(tokenId)
+      if (use.streams >= limits.streamsPerToken) throw tooMany('open streams', 5)
+      use.streams += 1
+      return () => leave(tokenId, 'streams')
+    },
+  }
+}
+
+const tooMany = (what: string, retryAfterSeconds: number): GloveboxError =>
+  new GloveboxError('TOO_MANY_REQUESTS', `Cannot answer now: the token has too many ${what}`, {
+    hint: 'Wait as long as Retry-After says.',
+    facts: { retryAfterSeconds },
+  })

@@ -1,0 +1,165 @@
+// The real server as a stranger meets it: started from the command line, spoken to over HTTP. Every answer to `call` is held
+// against the OpenAPI document that the server itself gives out.
+import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
+import { request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { run, start, type Finished, type Started } from './command-line.ts'
+import { openContract, type Contract, type Document } from './server-contract.ts'
+
+export interface Asked {
+  /** Default: the first token. Null: none. */
+  readonly token?: string | null
+  readonly body?: unknown
+  readonly raw?: string | Uint8Array
+  readonly headers?: Readonly<Record<string, string>>
+  /** It is no operation of the document: a preflight. */
+  readonly isUndocumented?: true
+}
+
+export interface Answered {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly text: string
+  readonly bytes: Buffer
+  /** A value of the JSON by its path: `at('error.code')`. */
+  at(path: string): unknown
+}
+
+export interface ServerGround {
+  readonly url: string
+  readonly port: number
+  /** Of the first start: every scope, every project. */
+  readonly token: string
+  readonly contract: Contract
+  readonly state: string
+  readonly data: string
+  readonly directory: string
+  readonly server: Started
+  call(method: string, path: string, asked?: Asked): Promise<Answered>
+  /** With another token than the first; `scopes` as the API has them. */
+  makeToken(scope: string, project: string | null, more?: Readonly<Record<string, unknown>>): Promise<string>
+  glovebox(argv: readonly string[]): Promise<Finished>
+  log(): string
+  stop(): Promise<Finished>
+}
+
+export interface GroundOptions {
+  readonly flags?: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
+  /** Go on in the place of an earlier server. */
+  readonly place?: string
+  readonly token?: string
+}
+
+export async function startServer(options: GroundOptions = {}): Promise<ServerGround> {
+  const place = options.place ?? realpathSync(mkdtempSync(join(tmpdir(), 'glovebox-server-')))
+  const [state, data, directory] = ['state', 'data', 'cwd'].map((name) => join(place, name)) as [string, string, string]
+  for (const path of [state, directory]) mkdirSync(path, { recursive: true, mode: 0o700 })
+  const env = { GLOVEBOX_STATE_DIR: state, ...options.env }
+  const server = start(['serve', '--port', '0', '--data', data, '--json', ...(options.flags ?? [])], {
+    cwd: directory,
+    env,
+  })
+  let log = ''
+  server.child.stderr?.on('data', (chunk: Buffer) => (log += chunk.toString()))
+  const told = await firstLine(server)
+  const url = String(told['url'])
+  const token = options.token ?? String(told['token'])
+  const plain = (method: string, path: string, asked: Asked = {}): Promise<Answered> =>
+    send(url, method, path, asked, token)
+  const document = await plain('GET', '/openapi.json')
+  const contract = openContract(JSON.parse(document.text) as Document)
+
+  const call = async (method: string, path: string, asked: Asked = {}): Promise<Answered> => {
+    const answer = await plain(method, path, asked)
+    const type = String(answer.headers['content-type'] ?? '')
+    const faults =
+      method === 'HEAD' || asked.isUndocumented === true
+        ? []
+        : contract.judge(method, path, { status: answer.status, type, text: answer.text })
+    if (faults.length > 0) throw new Error(`against the document: ${faults.join('; ')}\n${answer.text.slice(0, 500)}`)
+    return answer
+  }
+  return {
+    url,
+    port: Number(new URL(url).port),
+    token,
+    contract,
+    state,
+    data,
+    directory,
+    server,
+    call,
+    async makeToken(scope, project, more = {}) {
+      const made = await call('POST', '/tokens', { body: { name: 'test', scopes: [scope], project, ...more } })
+      if (made.status !== 201) throw new Error(made.text)
+      return String(made.at('token'))
+    },
+    glovebox: (argv) => run(argv, { cwd: directory, env }),
+    log: () => log,
+    async stop() {
+      server.child.kill('SIGTERM')
+      const finished = await server.finished
+      if (options.place === undefined) rmSync(place, { recursive: true, force: true })
+      return finished
+    },
+  }
+}
+
+/** What the server prints once it listens. */
+function firstLine(server: Started): Promise<Readonly<Record<string, unknown>>> {
+  return new Promise((resolve, reject) => {
+    let text = ''
+    const take = (chunk: Buffer): void => {
+      text += chunk.toString()
+      if (!text.includes('\n')) return
+      server.child.stdout?.off('data', take)
+      const told = JSON.parse(text) as Readonly<Record<string, unknown>>
+      // Where it cannot start it says why, and ends.
+      if ('url' in told) resolve(told)
+    }
+    server.child.stdout?.on('data', take)
+    void server.finished.then(({ code, stderr }) => reject(new Error(`the server ended with ${code}: ${stderr}`)))
+  })
+}
+
+function send(url: string, method: string, path: string, asked: Asked, first: string): Promise<Answered> {
+  const token = asked.token === undefined ? first : asked.token
+  const body = asked.raw ?? (asked.body === undefined ? undefined : JSON.stringify(asked.body))
+  const headers = {
+    ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+    ...(asked.body === undefined ? {} : { 'content-type': 'application/json' }),
+    ...(body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }),
+    ...asked.headers,
+  }
+  return new Promise((resolve, reject) => {
+    const sent = request(`${url}${path}`, { method, headers, agent: false }, (response) => {
+      const chunks: Buffer[] = []
+      response.on('data', (chunk: Buffer) => chunks.push(chunk))
+      response.on('error', reject)
+      response.on('end', () => resolve(answeredOf(response.statusCode ?? 0, response.headers, Buffer.concat(chunks))))
+    })
+    sent.on('error', reject)
+    sent.end(body)
+  })
+}
+
+function answeredOf(status: number, headers: Answered['headers'], bytes: Buffer): Answered {
+  const text = bytes.toString()
+  return {
+    status,
+    headers,
+    text,
+    bytes,
+    at(path) {
+      let value: unknown = JSON.parse(text)
+      for (const name of path.split('.'))
+        value =
+          typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>)[name] : undefined
+      return value
+    },
+  }
+}
+
+export const codeOf = (answer: Answered): unknown => answer.at('error.code')

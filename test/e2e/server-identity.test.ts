@@ -1,0 +1,238 @@
+// Who may do what: every route of the document against every kind of token, and what a token may make of itself.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Operation } from './server-contract.ts'
+import { codeOf, startServer, type Answered, type ServerGround } from './server-ground.ts'
+import { makeObjects, sampleOf, type Objects, type Sample } from './server-objects.ts'
+
+let ground: ServerGround
+let objects: Objects
+let closed: readonly Operation[]
+
+beforeAll(async () => {
+  ground = await startServer()
+  objects = await makeObjects(ground, 'theirs')
+  closed = ground.contract.operations.filter(({ scope }) => scope !== 'open')
+})
+afterAll(async () => {
+  await ground.stop()
+})
+
+function samples(operations: readonly Operation[]): readonly Sample[] {
+  return operations.flatMap((operation) => sampleOf(operation, objects) ?? [])
+}
+
+const ask = ({ method, path, ...asked }: Sample, token: string | null, headers = {}): Promise<Answered> =>
+  ground.call(method, path, { ...asked, token, headers: { ...asked.headers, ...headers } })
+
+/** What came of each, as `GET /runs: 200 CODE`. */
+async function outcomes(all: readonly Sample[], token: string | null): Promise<readonly string[]> {
+  const told: string[] = []
+  for (const sample of all) {
+    const answer = await ask(sample, token)
+    const code = answer.status < 400 ? '' : ` ${String(codeOf(answer))}`
+    told.push(`${sample.method} ${sample.path.split('?')[0]}: ${answer.status}${code}`)
+  }
+  return told
+}
+
+const allEnd = (told: readonly string[], end: string): readonly string[] => told.filter((line) => !line.endsWith(end))
+
+describe('the identity matrix', () => {
+  it('has a request for every route of the document', () => {
+    const missing = ground.contract.operations.filter((operation) => sampleOf(operation, objects) === undefined)
+    expect(missing.map(({ id }) => id)).toEqual([])
+    expect(closed.length).toBeGreaterThan(35)
+  })
+
+  it('only health is open', () => {
+    const open = ground.contract.operations.filter(({ scope }) => scope === 'open')
+    expect(open.map(({ path }) => path)).toEqual(['/healthz', '/readyz'])
+  })
+
+  it('without a token every route answers 401 and says how to come in', async () => {
+    for (const sample of samples(closed)) {
+      const answer = await ask(sample, null)
+      expect([sample.path, answer.status, codeOf(answer)]).toEqual([sample.path, 401, 'UNAUTHENTICATED'])
+      expect(answer.headers['www-authenticate']).toContain('Bearer')
+    }
+  })
+
+  it('a token that is expired or revoked opens no route', async () => {
+    const expired = (await ground.glovebox(['token', 'create', 'short', '--expires', '1s'])).stdout.trim()
+    const revoked = await ground.makeToken('admin', null)
+    const list = await ground.call('GET', '/tokens?limit=1')
+    await ground.call('DELETE', `/tokens/${String(list.at('items.0.id'))}`)
+    await new Promise((resolve) => setTimeout(resolve, 1100))
+    expect(allEnd(await outcomes(samples(closed), expired), ': 401 TOKEN_EXPIRED')).toEqual([])
+    expect(allEnd(await outcomes(samples(closed), revoked), ': 401 UNAUTHENTICATED')).toEqual([])
+  })
+
+  it('a read-only token changes nothing and sees no tokens', async () => {
+    const reader = await ground.makeToken('read', 'theirs')
+    const beyond = closed.filter(({ scope }) => scope !== 'read')
+    expect(beyond.every(({ method, path }) => method !== 'GET' || path.startsWith('/tokens'))).toBe(true)
+    expect(allEnd(await outcomes(samples(beyond), reader), ': 403 INSUFFICIENT_SCOPE')).toEqual([])
+    const within = closed.filter(({ scope }) => scope === 'read')
+    expect((await outcomes(samples(within), reader)).filter((line) => !/: 20[0-9]$/.test(line))).toEqual([])
+  })
+
+  it('an object of another project is not found', async () => {
+    const stranger = await ground.makeToken('admin', 'ours')
+    const naming = closed.filter(
+      ({ id, path }) =>
+        path.includes('{') ||
+        !['getMetrics', 'getOpenapiJson', 'getSandboxHealth', 'getTokens', 'postTokens'].includes(id),
+    )
+    expect(allEnd(await outcomes(samples(naming), stranger), ': 404 NOT_FOUND')).toEqual([])
+  })
+
+  it('a list shows nothing of another project', async () => {
+    const stranger = await ground.makeToken('admin', 'empty')
+    for (const path of ['/sandboxes', '/runs', '/sandbox/execs'])
+      expect([path, (await ground.call('GET', path, { token: stranger })).at('items')]).toEqual([path, []])
+    const { length } = (await ground.call('GET', '/tokens', { token: stranger })).at('items') as readonly unknown[]
+    expect(length).toBe(1)
+  })
+
+  it('the same requests succeed with a token of the project, so the refusals above can fail', async () => {
+    const own = await ground.makeToken('admin', 'theirs')
+    const last = new Set(['deleteTokensTokenId', 'postRunsRunIdApprove', 'deleteSandboxesSandboxId'])
+    const refusedAnyway = new Set([
+      'deleteSandboxesSandboxIdFiles',
+      'postRunsRunIdAnswer',
+      'postRunsRunIdCancel',
+      'postRunsRunIdRevise',
+    ])
+    const gentle = closed.filter(({ id }) => !last.has(id) && !refusedAnyway.has(id))
+    const told = await outcomes(samples([...gentle, ...closed.filter(({ id }) => last.has(id)).toReversed()]), own)
+    expect(told.filter((line) => !/: 20[0-9]$/.test(line))).toEqual([])
+  })
+})
+
+describe('a token', () => {
+  it('that is garbage, of another prefix, cut, very long or with strange bytes is refused', async () => {
+    const bad = [
+      'x',
+      'ghp_abc',
+      ground.token.slice(0, -1),
+      `${ground.token}A`,
+      'a'.repeat(10_000),
+      `${ground.token}%00`,
+      '..',
+      "' or 1=1",
+    ]
+    for (const token of bad) {
+      const answer = await ground.call('GET', '/sandboxes', { token })
+      expect([token.slice(0, 20), answer.status, codeOf(answer)]).toEqual([token.slice(0, 20), 401, 'UNAUTHENTICATED'])
+    }
+  })
+
+  it('a token counts only as a Bearer in the Authorization header', async () => {
+    const { token, call } = ground
+    for (const authorization of [
+      `Basic ${token}`,
+      `Token ${token}`,
+      `bearer ${token}`,
+      token,
+      `Bearer  ${token}`,
+      `Bearer ${token} x`,
+    ]) {
+      const answer = await call('GET', '/sandboxes', { token: null, headers: { authorization } })
+      expect([authorization.slice(0, 8), answer.status]).toEqual([authorization.slice(0, 8), 401])
+    }
+    for (const path of [`/sandboxes?token=${token}`, `/sandboxes?access_token=${token}`])
+      expect((await call('GET', path, { token: null })).status).toBe(401)
+    expect(
+      (await call('GET', '/sandboxes', { token: null, headers: { 'x-api-key': token, cookie: `token=${token}` } }))
+        .status,
+    ).toBe(401)
+    expect((await call('GET', '/sandboxes')).status).toBe(200)
+  })
+
+  it('a token cannot make one with more scope, project or life than its own', async () => {
+    const { call, makeToken } = ground
+    const limited = await makeToken('admin', 'ours', { expires_in_seconds: 3600 })
+    const tries = [
+      { name: 'all', scopes: ['read'], project: null },
+      { name: 'theirs', scopes: ['read'], project: 'theirs' },
+      { name: 'longer', scopes: ['read'], expires_in_seconds: 7200 },
+    ]
+    for (const body of tries) {
+      const answer = await call('POST', '/tokens', { token: limited, body })
+      expect([body.name, answer.status, codeOf(answer)]).toEqual([body.name, 403, 'SCOPE_ESCALATION'])
+    }
+    const heir = await call('POST', '/tokens', { token: limited, body: { name: 'heir', scopes: ['read'] } })
+    expect([heir.status, heir.at('project')]).toEqual([201, 'ours'])
+    expect(Date.parse(String(heir.at('expires_at')))).toBeLessThanOrEqual(Date.now() + 3_600_000)
+  })
+
+  it.each([
+    ['a life that is no number', { expires_in_seconds: '3600' }],
+    ['a negative life', { expires_in_seconds: -1 }],
+    ['an endless life', { expires_in_seconds: 1e308 }],
+    ['no scope', { scopes: [] }],
+    ['an unknown scope', { scopes: ['root'] }],
+  ])('cannot be made with %s', async (_what, more) => {
+    const answer = await ground.call('POST', '/tokens', { body: { name: 'bad', scopes: ['read'], ...more } })
+    expect([answer.status, codeOf(answer)]).toEqual([400, 'INVALID_INPUT'])
+  })
+
+  it('is stored nowhere but as its hash, and told in no log', async () => {
+    const secret = await ground.makeToken('exec', 'ours')
+    await ground.call('GET', '/sandboxes', { token: secret })
+    await ground.call('GET', `/sandboxes?token=${secret}`, { token: null })
+    const { execFileSync } = await import('node:child_process')
+    const found = (place: string): string => {
+      try {
+        return execFileSync('grep', ['-rlF', secret, place]).toString()
+      } catch {
+        return ''
+      }
+    }
+    expect([found(ground.state), found(ground.data)]).toEqual(['', ''])
+    expect(ground.log().includes('/sandboxes')).toBe(true)
+    expect(ground.log().includes(secret)).toBe(false)
+  })
+})
+
+describe('lists', () => {
+  it('a cursor that was forged or belongs to another project is refused', async () => {
+    const { call, makeToken } = ground
+    for (let made = 0; made < 3; made++) await makeToken('read', 'pages')
+    const cursor = String((await call('GET', '/tokens?limit=1')).at('next_cursor'))
+    expect((await call('GET', `/tokens?limit=1&cursor=${cursor}`)).status).toBe(200)
+    const stranger = await makeToken('admin', 'pages')
+    const flipped = `${cursor.startsWith('A') ? 'B' : 'A'}${cursor.slice(1)}`
+    const tries = [
+      ['x', ground.token],
+      [flipped, ground.token],
+      [cursor, stranger],
+      [`${cursor}A`, ground.token],
+    ] as const
+    for (const [bad, token] of tries) {
+      const answer = await call('GET', `/tokens?limit=1&cursor=${bad}`, { token })
+      expect([bad.slice(0, 5), answer.status, codeOf(answer)]).toEqual([bad.slice(0, 5), 400, 'INVALID_CURSOR'])
+    }
+    expect(codeOf(await call('GET', `/sandboxes?limit=1&cursor=${cursor}`))).toBe('INVALID_CURSOR')
+  })
+
+  it('give at most the server’s page, whatever was asked for, and refuse what is no number', async () => {
+    const { call } = ground
+    expect((await call('GET', '/tokens?limit=1000000000')).status).toBe(200)
+    for (const limit of ['-1', '0', 'x', '1.5', 'NaN'])
+      expect([limit, (await call('GET', `/tokens?limit=${limit}`)).status]).toEqual([limit, 400])
+  })
+
+  it('pages neither repeat nor leave out', async () => {
+    const { call } = ground
+    const whole = (await call('GET', '/tokens?limit=100')).at('items') as readonly { readonly id: string }[]
+    const seen: string[] = []
+    let cursor: string | null = ''
+    while (cursor !== null) {
+      const page: Answered = await call('GET', `/tokens?limit=2${cursor === '' ? '' : `&cursor=${cursor}`}`)
+      seen.push(...(page.at('items') as readonly { readonly id: string }[]).map(({ id }) => id))
+      cursor = page.at('next_cursor') as string | null
+    }
+    expect(seen).toEqual(whole.map(({ id }) => id))
+  })
+})

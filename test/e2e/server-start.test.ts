@@ -1,0 +1,254 @@
+// A server from its first start to its end: tokens, what it prints and logs, what it counts and records, and how it drains.
+import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, describe, expect, it } from 'vitest'
+import { start, type Started } from './command-line.ts'
+import { codeOf, startServer, type ServerGround } from './server-ground.ts'
+import { waitForRun } from './server-objects.ts'
+
+const open: ServerGround[] = []
+const places: string[] = []
+
+const begin = async (...args: Parameters<typeof startServer>): Promise<ServerGround> => {
+  const ground = await startServer(...args)
+  open.push(ground)
+  return ground
+}
+const makePlace = (): string => {
+  const place = realpathSync(mkdtempSync(join(tmpdir(), 'glovebox-start-')))
+  places.push(place)
+  return place
+}
+
+const startAt = (place: string, flags: readonly string[]): Started =>
+  start(['serve', '--data', join(place, 'data'), '--json', ...flags], {
+    cwd: place,
+    env: { GLOVEBOX_STATE_DIR: join(place, 'state') },
+  })
+
+afterEach(async () => {
+  for (const ground of open.splice(0)) if (ground.server.child.exitCode === null) await ground.stop()
+  for (const place of places.splice(0)) rmSync(place, { recursive: true, force: true })
+})
+
+describe('the first start', () => {
+  it('makes one token, prints it once, and never again', async () => {
+    const place = makePlace()
+    const first = await begin({ place })
+    expect(first.token).toMatch(/^gbx_[A-Za-z0-9_-]{43}$/)
+    await first.stop()
+    const second = await begin({ place, token: first.token })
+    expect((await second.call('GET', '/tokens')).at('items.0.name')).toBe('first')
+    expect(((await second.call('GET', '/tokens')).at('items') as readonly unknown[]).length).toBe(1)
+    const { stdout } = await second.stop()
+    expect(stdout).not.toContain('gbx_')
+  })
+
+  it("the first token is written to a new file of its owner's alone", async () => {
+    const place = makePlace()
+    const file = join(place, 'token.txt')
+    const server = startAt(place, ['--port', '0', '--token-file', file])
+    await expect
+      .poll(() => existsSync(file) && readFileSync(file, 'utf8'), { timeout: 10_000 })
+      .toMatch(/^gbx_[A-Za-z0-9_-]{43}\n$/)
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    server.child.kill('SIGTERM')
+    const { stdout, code } = await server.finished
+    expect([code, stdout.includes('gbx_')]).toEqual([0, false])
+  })
+
+  it('a file for the first token that is there already is not written into, and nothing is started', async () => {
+    const place = makePlace()
+    const file = join(place, 'token.txt')
+    writeFileSync(file, 'mine')
+    const { code, stderr } = await startAt(place, ['--port', '0', '--token-file', file]).finished
+    expect([code, stderr]).toEqual([1, expect.stringContaining('its file cannot be made')])
+    expect(readFileSync(file, 'utf8')).toBe('mine')
+  })
+
+  it("a socket file is its owner's alone", async () => {
+    const place = makePlace()
+    const socketPath = join(place, 'server.sock')
+    const server = startAt(place, ['--socket', socketPath])
+    await expect.poll(() => existsSync(socketPath), { timeout: 10_000 }).toBe(true)
+    await expect.poll(() => statSync(socketPath).mode & 0o777).toBe(0o600)
+    const status = await new Promise((resolve, reject) => {
+      request({ socketPath, path: '/sandboxes', headers: { host: 'localhost' } }, (response) => {
+        response.resume()
+        resolve(response.statusCode)
+      })
+        .on('error', reject)
+        .end()
+    })
+    expect(status).toBe(401)
+    server.child.kill('SIGTERM')
+    expect((await server.finished).code).toBe(0)
+  })
+
+  it('is refused in words where it cannot be done', async () => {
+    const ground = await begin()
+    const taken = await ground.glovebox(['serve', '--port', String(ground.port), '--data', ground.data])
+    expect([taken.code, taken.stderr]).toEqual([1, expect.stringContaining('the port is taken')])
+    const limit = await ground.glovebox(['serve', '--limit', 'jsonByte=1'])
+    expect([limit.code, limit.stderr]).toEqual([2, expect.stringContaining('Did you mean "jsonBytes"?')])
+  })
+})
+
+describe('tokens on the command line', () => {
+  it('are made for a running server, listed without their secret, and revoked within seconds', async () => {
+    const ground = await begin()
+    const made = await ground.glovebox(['token', 'create', 'ci', '--scope', 'read', '--project', 'demo', '--json'])
+    const { id, token } = JSON.parse(made.stdout) as { readonly id: string; readonly token: string }
+    expect((await ground.call('GET', '/sandboxes', { token })).status).toBe(200)
+    expect((await ground.call('POST', '/sandboxes', { token })).status).toBe(403)
+    const listed = await ground.glovebox(['token', 'list'])
+    expect(listed.stdout).toContain(id)
+    expect(listed.stdout).not.toContain(token)
+    expect((await ground.glovebox(['token', 'revoke', id])).code).toBe(0)
+    await expect
+      .poll(async () => (await ground.call('GET', '/sandboxes', { token })).status, { timeout: 10_000, interval: 250 })
+      .toBe(401)
+    expect((await ground.glovebox(['token', 'revoke', 'tok_unknown'])).stderr).toContain('no such token')
+  })
+
+  it('a stream that was opened with a token ends soon after it is revoked', async () => {
+    const ground = await begin({ flags: ['--limit', 'heartbeatMs=300', '--grace', '1s'] })
+    const token = await ground.makeToken('exec', null)
+    const id = String((await ground.call('GET', '/tokens?limit=1')).at('items.0.id'))
+    const sandbox = String((await ground.call('POST', '/sandboxes', { token })).at('id'))
+    const following = ground.call('POST', `/sandboxes/${sandbox}/commands`, {
+      token,
+      body: { command: 'sleep 50' },
+      headers: { accept: 'text/event-stream' },
+    })
+    await ground.call('DELETE', `/tokens/${id}`)
+    expect((await following).text).toContain('TOKEN_REVOKED')
+  })
+})
+
+describe('what an operator sees', () => {
+  it('one JSON line for each request, without query, token or body', async () => {
+    const ground = await begin()
+    const canary = 'canary-0123456789'
+    await ground.call('POST', '/sandboxes', { body: { env: { SECRET: canary } } })
+    await ground.call('GET', `/sandboxes?project=${canary}`)
+    await ground.call('GET', '/sandboxes', { headers: { 'user-agent': 'x\tfake":"line', 'x-secret': canary } })
+    const { stderr } = await ground.stop()
+    const lines = stderr
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>)
+    expect(lines.filter(({ msg }) => msg === 'answered').length).toBeGreaterThanOrEqual(4)
+    expect(lines.find(({ route }) => route === '/sandboxes')).toMatchObject({ level: 'info', status: 201 })
+    expect(stderr).not.toContain(canary)
+    expect(stderr).not.toContain(ground.token)
+  })
+
+  it('counts requests by route, and never by address', async () => {
+    const ground = await begin()
+    await ground.call('GET', `/sandboxes/sbx_${'0'.repeat(32)}`)
+    const { text } = await ground.call('GET', '/metrics')
+    expect(text).toMatch(
+      /glovebox_http_requests_total\{method="GET",route="\/sandboxes\/\{sandbox_id\}",status="404"\} 1/,
+    )
+    expect(text).toContain('glovebox_sandboxes 0')
+    expect(text).not.toContain('sbx_0')
+  })
+
+  it('every change and every refusal is in the audit log, with who and without the secret', async () => {
+    const ground = await begin()
+    const made = await ground.call('POST', '/sandboxes')
+    await ground.call('POST', `/sandboxes/${String(made.at('id'))}/commands`, { body: { command: 'true' } })
+    await ground.call('POST', '/sandboxes', { body: { policy: { memoryMb: 100_000 } } })
+    for (let tries = 0; tries < 5; tries++) await ground.call('GET', '/sandboxes', { token: 'gbx_wrong' })
+    await new Promise((resolve) => setTimeout(resolve, 1300))
+    const shown = await ground.glovebox(['audit', 'show', '--json'])
+    const records = shown.stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>)
+    const of = (action: string) => records.filter((record) => record['action'] === action)
+    expect(of('sandbox.create').map(({ outcome }) => outcome)).toEqual(['intent', 'done', 'intent', 'failed'])
+    expect(of('sandbox.create')[0]?.['actor']).toMatch(/^token:tok_/)
+    expect(of('command.run').map(({ outcome }) => outcome)).toEqual(['intent', 'done'])
+    expect(of('request.refused').find(({ subject }) => subject === 'get /sandboxes')?.['data']).toMatchObject({
+      code: 'UNAUTHENTICATED',
+      count: 5,
+    })
+    expect(shown.stdout).not.toContain('gbx_')
+    expect((await ground.glovebox(['audit', 'verify'])).code).toBeOneOf([0, 10])
+  })
+
+  it('a fault is told to the caller without stack, path or query, and to the operator with all of it', async () => {
+    const ground = await begin()
+    const runId = String(
+      (await ground.call('POST', '/runs', { body: { prompt: 'x', command: ['true'] } })).at('run_id'),
+    )
+    await waitForRun(ground, runId, 'completed')
+    const directory = join(ground.data, 'runs', 'default', runId)
+    rmSync(join(directory, 'events.jsonl'))
+    writeFileSync(join(directory, 'events.jsonl'), 'x')
+    const answer = await ground.call('GET', `/runs/${runId}`)
+    expect(answer.text).not.toContain(ground.data)
+    expect(answer.text).not.toContain('at ')
+  })
+})
+
+describe('SIGTERM', () => {
+  it('is not ready at once, refuses what is new, lets what runs end, and exits 0', async () => {
+    const ground = await begin({ flags: ['--grace', '20s'] })
+    const sandbox = `/sandboxes/${String((await ground.call('POST', '/sandboxes')).at('id'))}`
+    const waiting = ground.call('POST', `${sandbox}/commands`, { body: { command: 'sleep 2; echo finished' } })
+    const run = String(
+      (
+        await ground.call('POST', '/runs', {
+          body: { prompt: 'x', command: ['sh', '-c', 'sleep 2; echo done > /deliverables/d'] },
+        })
+      ).at('run_id'),
+    )
+    await waitForRun(ground, run, 'running')
+    ground.server.child.kill('SIGTERM')
+    await expect.poll(async () => (await ground.call('GET', '/readyz')).status).toBe(503)
+    expect((await ground.call('GET', '/healthz')).status).toBe(200)
+    const refused = await ground.call('POST', '/sandboxes')
+    expect([refused.status, codeOf(refused)]).toEqual([503, 'DRAINING'])
+    expect(refused.headers['retry-after']).toMatch(/^\d+$/)
+    expect((await ground.call('GET', sandbox)).status).toBe(200)
+    expect((await waiting).at('stdout')).toBe('finished\n')
+    expect((await ground.server.finished).code).toBe(0)
+    const shown = await ground.glovebox(['runs', 'show', join(ground.data, 'runs', 'default', run), '--json'])
+    expect(shown.stdout).toContain('"completed"')
+  })
+
+  it('what does not end within the grace is cancelled as drained, and its reader is told the end', async () => {
+    const ground = await begin({ flags: ['--grace', '1s'] })
+    const run = String(
+      (await ground.call('POST', '/runs', { body: { prompt: 'x', command: ['sleep', '60'] } })).at('run_id'),
+    )
+    await waitForRun(ground, run, 'running')
+    const following = ground.call('GET', `/runs/${run}/events`, { headers: { accept: 'text/event-stream' } })
+    const begun = performance.now()
+    ground.server.child.kill('SIGTERM')
+    expect((await ground.server.finished).code).toBe(0)
+    expect(performance.now() - begun).toBeLessThan(15_000)
+    expect((await following).text).toContain('run_ended')
+    const record = JSON.parse(readFileSync(join(ground.data, 'runs', 'default', run, 'run.json'), 'utf8')) as object
+    expect(record).toMatchObject({ status: 'cancelled', failure_reason: 'drained' })
+  })
+
+  it('a second one does not wait for the grace', async () => {
+    const ground = await begin({ flags: ['--grace', '60s'] })
+    const run = String(
+      (await ground.call('POST', '/runs', { body: { prompt: 'x', command: ['sleep', '60'] } })).at('run_id'),
+    )
+    await waitForRun(ground, run, 'running')
+    const begun = performance.now()
+    ground.server.child.kill('SIGTERM')
+    await expect.poll(async () => (await ground.call('GET', '/readyz')).status).toBe(503)
+    ground.server.child.kill('SIGTERM')
+    expect((await ground.server.finished).code).toBe(0)
+    expect(performance.now() - begun).toBeLessThan(15_000)
+  })
+})
