@@ -13,6 +13,7 @@ const real = (name: string, testTimeout: number) => ({
     testTimeout,
     hookTimeout: 60 * seconds,
     globalSetup: ['test/fixtures/build.ts'],
+    ...(name === 'attacks' ? { setupFiles: ['test/attacks/declared.ts'] } : {}),
   },
 })
 

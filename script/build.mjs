@@ -35,6 +35,10 @@ const outside = [
   /^@photostructure\/sqlite/,
   'pg',
   'kysely',
+  /^hono(?:$|\/)/,
+  /^@hono\//,
+  'pino',
+  'prom-client',
 ]
 
 function sources() {

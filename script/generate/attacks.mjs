@@ -1,6 +1,6 @@
 import { table } from './markdown.mjs'
 
-const outcome = { blocked: 'blocked', 'not a boundary': '**not a boundary**' }
+const outcome = { blocked: 'blocked', 'not a boundary': '**not a boundary**', 'does not apply': '–' }
 
 export function attackTable({ catalog }) {
   const areas = [...new Set(catalog.map(({ area }) => area))]
@@ -10,12 +10,15 @@ export function attackTable({ catalog }) {
       .filter((row) => row.area === area)
       .map((row) => [
         row.title,
-        [row.defence, row.why].filter(Boolean).join('; '),
+        [row.defence, row.why, row.dockerWhy && `docker: ${row.dockerWhy}`].filter(Boolean).join('; '),
         row.seen ?? '',
         outcome[row.bwrap],
+        outcome[row.docker],
         outcome[row.local],
       ])
-    return `### ${area}\n\n${table(['what holds', 'by what', 'seen in', '`bwrap`', '`local`'], rows)}`
+    return `### ${area}\n\n${table(['what holds', 'by what', 'seen in', '`bwrap`', '`docker`', '`local`'], rows)}`
   })
-  return [`${catalog.length} rows; on \`bwrap\` ${blocked} are blocked.`, ...sections].join('\n\n')
+  const onDocker = catalog.filter(({ docker }) => docker === 'blocked').length
+  const head = `${catalog.length} rows; on \`bwrap\` ${blocked} are blocked, on \`docker\` ${onDocker}.`
+  return [head, ...sections].join('\n\n')
 }

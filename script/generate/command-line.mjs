@@ -2,7 +2,7 @@ import { page } from './markdown.mjs'
 
 const width = 100
 
-export function commandLinePage({ buildProgram, addRun, addRuns }) {
+export function commandLinePage({ buildProgram, addRun, addRuns, addServe, addToken }) {
   let printed = ''
   const print = (text) => (printed += text)
   const options = { directory: '/', print: { out: print, err: print }, choose: () => {} }
@@ -10,6 +10,8 @@ export function commandLinePage({ buildProgram, addRun, addRuns }) {
   const named = (name) => program.commands.find((command) => command.name() === name)
   addRun(named('run'), options)
   addRuns(named('runs'), options)
+  addServe(named('serve'), options)
+  addToken(named('token'), options)
   const helpOf = (command) => {
     printed = ''
     // Commander would ask the terminal, and the page must not depend on one.

@@ -27,7 +27,13 @@ const subjects = {
 
 const groups = 'where the host offers cgroups'
 
-export function isolationTable({ capabilityNames, bwrap, local }) {
+const container = (docker, isGvisor) => ({
+  ...docker({ isGvisor, holds: { memory: true, cpu: true, pids: true }, seccomp: true }),
+  'mount.layers': 'refused',
+  ...(isGvisor ? { 'network.full': 'refused' } : {}),
+})
+
+export function isolationTable({ capabilityNames, bwrap, docker, local }) {
   const backends = {
     bwrap: {
       ...bwrap({ architecture: 'x64' }, { enforces: ['memory', 'cpu', 'pids'], by: 'cgroup v1, v2 or systemd scope' }),
@@ -37,6 +43,8 @@ export function isolationTable({ capabilityNames, bwrap, local }) {
       'syscalls.filtered': 'seccomp filter for x64 and arm64',
       'mount.layers': 'overlayfs in a private mount namespace, when root starts it; else refused',
     },
+    docker: container(docker, false),
+    'docker, runsc': container(docker, true),
     local: { ...local({ processTable: true }), 'mount.layers': 'refused' },
   }
   const missing = capabilityNames.filter((name) => subjects[name] === undefined)

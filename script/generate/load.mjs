@@ -17,10 +17,12 @@ const sources = {
     "export { buildProgram } from '/src/cli/program.ts'",
     "export { addRun } from '/src/cli/run-program.ts'",
     "export { addRuns } from '/src/cli/runs-program.ts'",
+    "export { addServe, addToken } from '/src/cli/serve-program.ts'",
   ],
   isolation: [
     "export { capabilityNames } from '/src/contract/capability.ts'",
     "export { capabilitiesFor as bwrap } from '/src/backends/bwrap/capabilities.ts'",
+    "export { capabilitiesFor as docker } from '/src/backends/docker/capabilities.ts'",
     "export { capabilitiesFor as local } from '/src/backends/local/capabilities.ts'",
   ],
   layout: [

@@ -13,10 +13,15 @@ export interface BackendOptions {
   readonly searchProgram: HostPath
   /** The process does nothing else but serve this backend, as the command line does. */
   readonly ownsProcess?: boolean
+  /** For docker alone: the image, and the container runtime. */
+  readonly docker?: { readonly image?: string | undefined; readonly runtime?: string | undefined }
+  /** For programs of the operator's that a backend drives, and that read their own settings from it. No guest's. */
+  readonly operatorEnv?: Readonly<Record<string, string | undefined>>
 }
 
 const loaders = {
   bwrap: () => import('./bwrap/backend.ts'),
+  docker: () => import('./docker/backend.ts'),
   local: () => import('./local/backend.ts'),
 } as const satisfies Record<string, () => Promise<{ openBackend(options: BackendOptions): Promise<Backend> }>>
 

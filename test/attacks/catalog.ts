@@ -1,9 +1,11 @@
 // Every attack that the suite knows, in the order of the areas. SECURITY.md's table is made of these rows.
-import type { AttackRow } from './catalog/row.ts'
+import { docker, onDocker } from './catalog/docker.ts'
+import type { AttackRow, Outcome } from './catalog/row.ts'
 import { cells } from './catalog/cells.ts'
 import { actions } from './catalog/actions.ts'
 import { descriptors } from './catalog/descriptors.ts'
 import { environment } from './catalog/environment.ts'
+import { execs } from './catalog/execs.ts'
 import { files } from './catalog/files.ts'
 import { hostPaths } from './catalog/host-paths.ts'
 import { persistence } from './catalog/persistence.ts'
@@ -20,7 +22,7 @@ import { processes } from './catalog/processes.ts'
 import { resources } from './catalog/resources.ts'
 import { sockets } from './catalog/sockets.ts'
 
-export const catalog: readonly AttackRow[] = [
+const rows: readonly AttackRow[] = [
   ...files,
   ...hostPaths,
   ...symlinkRace,
@@ -40,4 +42,19 @@ export const catalog: readonly AttackRow[] = [
   ...cells,
   ...resources,
   ...sockets,
+  ...execs,
+  ...docker,
 ]
+
+export interface WholeRow extends AttackRow {
+  readonly docker: Outcome
+  /** Why it is not stopped there. */
+  readonly dockerWhy?: string
+}
+
+/** The same attacks are run on docker; where their outcome is another one, it is declared. */
+export const catalog: readonly WholeRow[] = rows.map((row): WholeRow => {
+  const declared = onDocker[row.title]
+  if (declared === undefined) return { ...row, docker: row.docker ?? row.bwrap }
+  return { ...row, docker: declared.outcome, dockerWhy: declared.why }
+})

@@ -16,7 +16,7 @@ describe.each(starters)('cells, started by %s', (starter) => {
   const numberOf = async (guest: Guest): Promise<number> => Number((await guest.run('echo $$')).stdout)
   const expectSameCell = async (guest: Guest): Promise<void> => {
     const first = await numberOf(guest)
-    expect(await numberOf(guest), 'the cell is used again').toBe(first + 1)
+    expect(await numberOf(guest), 'the cell is used again').toBeGreaterThan(first)
   }
 
   it('a command cannot speak to the keeper of its cell, nor in its name', async () => {

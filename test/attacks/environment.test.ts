@@ -14,7 +14,7 @@ import { execFileSync } from 'node:child_process'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openHost, starters, undefended, type AttackHost, type Guest } from './host.ts'
+import { guestIdIn, openHost, starters, undefended, type AttackHost, type Guest } from './host.ts'
 import { secret } from './scene.ts'
 
 const operatorSecrets = {
@@ -121,7 +121,7 @@ describe.each(starters)('environment, started by %s', (starter) => {
     writeFileSync(join(guest.workspace, 'id'), '#!/bin/sh\necho planted\n')
     chmodSync(join(guest.workspace, 'id'), 0o755)
     host.give(join(guest.workspace, 'id'))
-    expect((await guest.run('id -u')).stdout).toBe('1000\n')
+    expect((await guest.run('id -u')).stdout).toBe(`${guestIdIn(host)}\n`)
     const control = await undefended('id -u', { cwd: guest.workspace, env: { PATH: `:/usr/bin` } })
     expect(control.stdout).toBe('planted\n')
   })
@@ -130,11 +130,13 @@ describe.each(starters)('environment, started by %s', (starter) => {
     const env = { LD_PRELOAD: '/workspace/preload.so' }
     expect((await guest.run(['/bin/true'], { env })).exitCode).toBe(0)
     // Loaded in the command alone, which has its limits by then; never in the shell that waits at the gate.
-    expect(readFileSync(join(guest.workspace, 'preload.log'), 'utf8')).toBe('true core=0 uid=1000\n')
+    expect(readFileSync(join(guest.workspace, 'preload.log'), 'utf8')).toBe(`true core=0 uid=${guestIdIn(host)}\n`)
     const whole = await host.sandbox({ env, mounts: [{ guestPath: '/workspace', hostPath: guest.workspace }] })
     rmSync(join(guest.workspace, 'preload.log'))
     await whole.run(['/bin/true'], { env: { LD_AUDIT: '/workspace/preload.so' } })
-    expect(readFileSync(join(guest.workspace, 'preload.log'), 'utf8')).toMatch(/^(true core=0 uid=1000\n)+$/)
+    expect(readFileSync(join(guest.workspace, 'preload.log'), 'utf8')).toMatch(
+      new RegExp(`^(true core=0 uid=${guestIdIn(host)}\\n)+$`),
+    )
     await whole.kill()
     const log = join(place, 'control.log')
     await undefended(['/bin/sh', '-c', ':'], { env: { LD_PRELOAD: library, PRELOAD_LOG: log } })

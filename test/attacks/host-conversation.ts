@@ -16,6 +16,7 @@ export interface HostStart {
   readonly cwd: string
   readonly env: Readonly<Record<string, string>>
   readonly id?: number
+  readonly group?: number
   readonly inheritDescriptors: readonly number[]
 }
 
@@ -55,7 +56,7 @@ export function startHostProcess(start: HostStart): HostProcess {
     cwd: start.cwd,
     env: { ...start.env },
     stdio: ['pipe', 'pipe', 'pipe', ...start.inheritDescriptors],
-    ...(start.id === undefined ? {} : { uid: start.id, gid: start.id }),
+    ...(start.id === undefined ? {} : { uid: start.id, gid: start.group ?? start.id }),
   })
   const waiting = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>()
   const [stdin, stdout, stderr] = [child.stdin, child.stdout, child.stderr]

@@ -1,6 +1,6 @@
 // The operator of the attack suite, and the guest that attacks it. A host is a process of its own that uses the built
 // package through its public door, started as root or as an ordinary user; so every attack goes through what a user has.
-import { chmodSync, chownSync, copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, chownSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import type { Denial } from '../../src/contract/denial.ts'
@@ -18,8 +18,15 @@ export { openControlGround, undefended, type ControlGround } from './undefended.
 
 export type Starter = 'root' | 'user'
 
-/** Both when the tests run as root, who alone can become somebody else. */
-export const starters: readonly Starter[] = process.getuid?.() === 0 ? ['root', 'user'] : ['user']
+/** Whom the suite attacks; docker by `GLOVEBOX_ATTACK_BACKEND=docker`. Tests that name a backend themselves keep to it. */
+export const attackedBackend = process.env['GLOVEBOX_ATTACK_BACKEND'] ?? 'bwrap'
+
+/** Both when the tests run as root, who alone can become somebody else. A container never runs as root, nor over root's files. */
+export const starters: readonly Starter[] =
+  process.getuid?.() === 0 && attackedBackend !== 'docker' ? ['root', 'user'] : ['user']
+
+/** An ordinary user who may speak to the daemon. */
+const daemonGroup = attackedBackend === 'docker' ? statSync('/var/run/docker.sock').gid : undefined
 
 export interface MountOption {
   readonly guestPath: string
@@ -36,6 +43,7 @@ export interface SandboxOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly cwd?: string
   readonly backend?: string
+  readonly docker?: { readonly image?: string; readonly runtime?: string }
 }
 
 export interface RunOptions {
@@ -95,6 +103,9 @@ export interface AttackHost {
   close(): Promise<void>
 }
 
+/** The guest's own id, as it sees itself. In a container it is the starter's. */
+export const guestIdIn = (host: AttackHost): number => (attackedBackend === 'docker' ? host.uid : 1000)
+
 export interface HostOptions {
   /** Laid over the small environment that the host process begins with. */
   readonly env?: Readonly<Record<string, string>>
@@ -102,6 +113,8 @@ export interface HostOptions {
   readonly cwd?: string
   /** The test's own descriptors that the host process inherits, from 3 on. */
   readonly inheritDescriptors?: readonly number[]
+  /** The group of an ordinary starter, if it is to be another than its own. */
+  readonly group?: number
 }
 
 export async function openHost(starter: Starter, options: HostOptions = {}): Promise<AttackHost> {
@@ -128,7 +141,7 @@ export async function openHost(starter: Starter, options: HostOptions = {}): Pro
       TMPDIR: own('tmp', 0o700),
       ...options.env,
     },
-    ...(uid === process.getuid?.() ? {} : { id: uid }),
+    ...(uid === process.getuid?.() ? {} : { id: uid, group: options.group ?? daemonGroup ?? uid }),
     inheritDescriptors: options.inheritDescriptors ?? [],
   })
   let made = 0
@@ -145,7 +158,7 @@ export async function openHost(starter: Starter, options: HostOptions = {}): Pro
     async sandbox(wanted = {}) {
       const mounts = wanted.mounts ?? [{ guestPath: '/workspace', hostPath: makeDirectory(`workspace-${++made}`) }]
       const workspace = mounts.find((mount) => mount.guestPath === '/workspace')?.hostPath ?? ''
-      const created = await host.ask<Created>('create', { options: { ...wanted, mounts } })
+      const created = await host.ask<Created>('create', { options: { backend: attackedBackend, ...wanted, mounts } })
       return liveGuest(host, created, { workspace, give })
     },
     leak: (path) => host.ask('leak', { path }),

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { findBwrap } from '../../src/backends/bwrap/facts.ts'
-import { openHost, starters, undefended } from './host.ts'
+import { guestIdIn, openHost, starters, undefended } from './host.ts'
 
 const refusal = (code: string): unknown => expect.objectContaining({ code })
 
@@ -37,7 +37,7 @@ describe.each(starters)('the program that makes the boundary, started by %s', (s
     const host = await openHost(starter, { env: { PATH: `${evil}:.:/usr/bin:/bin` }, cwd: evil })
     try {
       const guest = await host.sandbox()
-      expect((await guest.run('id -u; hostname')).stdout).toBe('1000\nglovebox\n')
+      expect((await guest.run('id -u; hostname')).stdout).toBe(`${guestIdIn(host)}\nglovebox\n`)
       await guest.execute('grep_text', { pattern: 'x' })
       expect(existsSync(join(evil, 'ran'))).toBe(false)
       await undefended('bwrap; true', { env: { PATH: `${evil}:/usr/bin:/bin` }, cwd: evil })

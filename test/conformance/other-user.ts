@@ -11,7 +11,7 @@ export interface OtherUsersCopy {
   remove(): void
 }
 
-export function copyForOtherUser(driver: string): OtherUsersCopy {
+export function copyForOtherUser(driver: string, { gid = otherUser }: { readonly gid?: number } = {}): OtherUsersCopy {
   const directory = mkdtempSync(join(tmpdir(), 'glovebox-other-user-'))
   copyPackage(directory)
   copyFileSync(join(import.meta.dirname, driver), join(directory, driver))
@@ -19,7 +19,7 @@ export function copyForOtherUser(driver: string): OtherUsersCopy {
   const own = ['home', 'state', 'tmp'].map((name) => join(directory, name))
   for (const place of own) {
     mkdirSync(place, { mode: 0o700 })
-    chownSync(place, otherUser, otherUser)
+    chownSync(place, otherUser, gid)
   }
   const [HOME = '', GLOVEBOX_STATE_DIR = '', TMPDIR = ''] = own
   return {
@@ -28,7 +28,7 @@ export function copyForOtherUser(driver: string): OtherUsersCopy {
         const child = spawn(process.execPath, ['--test-reporter=tap', driver], {
           cwd: directory,
           uid: otherUser,
-          gid: otherUser,
+          gid,
           env: { PATH: '/usr/local/bin:/usr/bin:/bin', HOME, GLOVEBOX_STATE_DIR, TMPDIR, ...env },
           stdio: ['ignore', 'pipe', 'pipe'],
         })

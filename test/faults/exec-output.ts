@@ -33,7 +33,7 @@ export async function flood(server: ExecServer, bytes: number, idleReaders: numb
   const ended = await server.until(exec.exec_id, ({ ended_at }) => ended_at !== null, 300_000)
   const seconds = (performance.now() - begun) / 1000
   clearInterval(timer)
-  await Promise.all(readers.map((reader) => reader.body?.cancel()))
+  await Promise.all(readers.map(async (reader) => reader.body?.cancel()))
   const kept = await server.ask('GET', `/sandbox/execs/${exec.exec_id}/stdout`)
   return {
     grewMiB: highest - before,

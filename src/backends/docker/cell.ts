@@ -1,0 +1,203 @@
+// A container that serves one command after another. Its keeper tells when a command has ended and nothing of it is left, and
+// when the container is as a new one would be; until then no other command comes in.
+import { randomBytes } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Process, ProcessExit, SpawnRequest } from '../../contract/backend.ts'
+import type { SpawnedChild } from '../../process/spawn.ts'
+import type { Containers } from './containers.ts'
+import { besideLines, closingLines, openingLines, requestLines, sweepLines } from './keeper.ts'
+import { openOutlet, type Outlet } from './outlet.ts'
+import { exitOf, signalIn } from './exit.ts'
+
+export interface Cell {
+  /** What it was made of; a cell of another layout is not used any more. */
+  readonly key: string
+  /** One at a time. */
+  run(request: SpawnRequest): Process
+  /** After a command: may another one come? Settles, at the latest, with the end of the container. */
+  isFit(): Promise<boolean>
+  kill(): void
+  /** A command runs in it. */
+  isAtWork(): boolean
+  /** Ends one that runs no command. */
+  close(): void
+  /** Settles when nothing runs in it any more. */
+  readonly dead: Promise<void>
+  /** Settles when the container is gone. */
+  readonly gone: Promise<void>
+  /** Whether it keeps our process alive. */
+  ref(): void
+  unref(): void
+}
+
+export interface CellParts {
+  readonly name: string
+  readonly key: string
+  readonly child: SpawnedChild
+  readonly env: Readonly<Record<string, string>>
+  readonly containers: Containers
+  /** Starts the shell for a command that reads its input, beside the keeper. */
+  startBeside(): SpawnedChild
+}
+
+/** Settles when the keeper is ready; rejects with what docker said if it never will be. */
+export async function openCell(parts: CellParts): Promise<Cell> {
+  const { child, containers, name } = parts
+  const out = openOutlet(child.stdout)
+  const err = openOutlet(child.stderr)
+  let ending: Promise<void> | undefined
+  let kills = 0
+  let isAtWork = false
+  let fitness: Promise<boolean> = Promise.resolve(true)
+
+  const startedMs = Date.now()
+  child.stdin?.on('error', () => {})
+  const ended = child.ended.then(async (end) => {
+    // Docker's own end is not the container's: it may have been killed, or lost its connection.
+    if (ending !== undefined) {
+      await ending
+      return { end, ranOutOfMemory: false }
+    }
+    const ranOutOfMemory = await containers.ranOutOfMemory(name, startedMs)
+    await containers.remove(name)
+    containers.endHere(name)
+    return { end, ranOutOfMemory }
+  })
+  const gone = ended.then(() => {})
+  let die = (): void => {}
+  const dead = Promise.race([gone, new Promise<void>((resolve) => (die = resolve))])
+  const kill = (): void => {
+    ending ??= containers.end(name, child)
+  }
+  const tell = (lines: string): void => void child.stdin?.write(lines)
+
+  /** What the keeper says behind the mark, word by word. */
+  const listen = (outlets: { readonly out: Outlet; readonly err: Outlet }) => {
+    const mark = `glovebox-${randomBytes(16).toString('hex')}`
+    const heard: string[] = []
+    let wake = (): void => {}
+    const stdout = outlets.out.begin(mark, (word) => {
+      if (/^(?:ready|exit)\b/.test(word)) outlets.out.finish()
+      if (word === 'over') die()
+      heard.push(word)
+      wake()
+    })
+    let quiet = (): void => {}
+    /** Both outputs have been handed on whole; before that the next command's would be mixed with them. */
+    const isQuiet = new Promise<void>((resolve) => (quiet = resolve))
+    const stderr = outlets.err.begin(mark, () => {
+      outlets.err.finish()
+      quiet()
+    })
+    const next = async (until: Promise<unknown>): Promise<string | undefined> => {
+      let isOver = false
+      void until.then(() => {
+        isOver = true
+        wake()
+      })
+      while (heard.length === 0 && !isOver) await new Promise<void>((resolve) => (wake = resolve))
+      return heard.shift()
+    }
+    const isClean = async (): Promise<boolean> => {
+      const isSaid = (await next(gone)) === 'clean'
+      await Promise.race([isQuiet, gone])
+      return isSaid
+    }
+    return { mark, stdout, stderr, next, isQuiet, isClean }
+  }
+
+  /** `exit 3 0`, as the keeper told it; undefined if the container has ended without a word. */
+  const conclude = async (told: string | undefined): Promise<ProcessExit> => {
+    if (told === undefined) {
+      const { end, ranOutOfMemory } = await ended
+      return ending !== undefined ? { signal: 'SIGKILL' } : exitOf(end, ranOutOfMemory)
+    }
+    const [, code = '', killsNow = '0'] = told.split(' ')
+    const before = kills
+    kills = Math.max(kills, Number(killsNow))
+    const signal = signalIn(Number(code))
+    if (signal === undefined) return { code: Number(code) }
+    return kills > before ? { signal, oomKilled: true } : { signal }
+  }
+
+  const runByKeeper = (request: SpawnRequest): Process => {
+    const { mark, stdout, stderr, next, isClean } = listen({ out, err })
+    tell(requestLines(mark, request))
+    const perform = async (): Promise<ProcessExit> => {
+      const first = await next(gone)
+      if (first !== 'nowhere') return conclude(first)
+      await next(gone)
+      return nowhere
+    }
+    const exit = perform()
+    fitness = exit.then(isClean)
+    return { stdin: null, stdout, stderr, exit, kill }
+  }
+
+  /** Ends what the command beside the keeper has left. */
+  const sweep = async (): Promise<boolean> => {
+    const { mark, stdout, stderr, next, isClean } = listen({ out, err })
+    for (const stream of [stdout, stderr]) stream.resume()
+    tell(sweepLines(mark))
+    return (await next(gone)) !== undefined && isClean()
+  }
+
+  const runBeside = (request: SpawnRequest): Process => {
+    const beside = parts.startBeside()
+    const outlets = { out: openOutlet(beside.stdout), err: openOutlet(beside.stderr) }
+    const { mark, stdout, stderr, next } = listen(outlets)
+    beside.stdin?.on('error', () => {})
+    beside.stdin?.write(besideLines(mark, parts.env, request))
+    const perform = async (): Promise<ProcessExit> => {
+      const told = await next(Promise.race([beside.ended, gone]))
+      const isSwept = await sweep()
+      fitness = Promise.resolve(isSwept)
+      if (told === 'nowhere') return nowhere
+      // Without a word its shell was ended from inside; had the container ended, nothing would have been swept.
+      return told === undefined && isSwept && ending === undefined ? { signal: 'SIGKILL' } : conclude(told)
+    }
+    const exit = perform()
+    fitness = exit.then(() => fitness)
+    void Promise.race([beside.ended, gone]).then(() => beside.stdin?.destroy())
+    return { stdin: beside.stdin, stdout, stderr, exit, kill }
+  }
+
+  const { mark, stdout, stderr, next, isQuiet } = listen({ out, err })
+  const complaints: Buffer[] = []
+  stdout.resume()
+  stderr.on('data', (chunk: Buffer) => complaints.length < 64 && complaints.push(chunk))
+  tell(openingLines(mark, parts.env))
+  const ready = await next(gone)
+  await Promise.race([isQuiet, gone])
+  if (ready === undefined || !ready.startsWith('ready'))
+    throw new Error(Buffer.concat(complaints).toString('utf8').trim() || 'the container ended before it was ready')
+  kills = Number(ready.split(' ')[1] ?? 0)
+
+  return {
+    key: parts.key,
+    run(request) {
+      const process = request.stdin === 'pipe' ? runBeside(request) : runByKeeper(request)
+      isAtWork = true
+      void process.exit.then(() => (isAtWork = false))
+      return process
+    },
+    isAtWork: () => isAtWork,
+    isFit: async () => ending === undefined && (await fitness) && ending === undefined,
+    kill,
+    close() {
+      const { mark } = listen({ out, err })
+      child.stdin?.end(closingLines(mark))
+      ending ??= Promise.race([child.ended, delay(patienceMs, undefined, { ref: false })]).then(() =>
+        containers.end(name, child),
+      )
+    },
+    dead,
+    gone,
+    ref: () => child.ref(),
+    unref: () => child.unref(),
+  }
+}
+
+const patienceMs = 5000
+
+const nowhere: ProcessExit = { setupFailed: 'the working directory cannot be entered' }

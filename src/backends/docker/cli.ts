@@ -1,0 +1,105 @@
+// docker's own command line, which is the only way to the daemon: contexts, remote hosts and look-alikes then work as their
+// user has set them up. Every question has a deadline; a daemon that hangs must not hang us.
+import { closeSync, openSync } from 'node:fs'
+import type { Writable } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { SpawnedChild, Spawner } from '../../process/spawn.ts'
+
+export interface Answer {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export interface DockerCli {
+  /** Runs to its end. Code null: it could not be started, or took longer than it may. */
+  ask(args: readonly string[], options?: { readonly deadlineMs?: number }): Promise<Answer>
+  /** Starts a shell in docker's own environment, which outlives us. Its script finds the program in `$0`. */
+  startAside(script: string, args: readonly string[]): { readonly pid: number; readonly stdin: Writable }
+  /** Runs on, with pipes for its input and both outputs. */
+  start(args: readonly string[]): SpawnedChild
+}
+
+const usualDeadlineMs = 30_000
+const mostBytes = 4 * 1024 * 1024
+
+/** What docker itself reads. SECURITY: nothing else of the operator's environment reaches it, let alone a container.
+ * test/attacks/docker: "a secret of the operator's environment reaches neither docker nor the container" */
+const passed = [
+  'HOME',
+  'PATH',
+  'USER',
+  'XDG_RUNTIME_DIR',
+  'SSH_AUTH_SOCK',
+  'DOCKER_HOST',
+  'DOCKER_CONTEXT',
+  'DOCKER_CONFIG',
+  'DOCKER_CERT_PATH',
+  'DOCKER_TLS_VERIFY',
+  'DOCKER_API_VERSION',
+] as const
+
+export function openDockerCli(
+  spawner: Spawner,
+  path: string,
+  operatorEnv: Readonly<Record<string, string | undefined>>,
+): DockerCli {
+  const env = Object.fromEntries(
+    passed.flatMap((name) => {
+      const value = operatorEnv[name]
+      return value === undefined ? [] : [[name, value]]
+    }),
+  )
+  // In a session of its own: what a terminal sends to our group is ours to answer.
+  const spawn = (args: readonly string[], stdin: 'none' | 'pipe'): SpawnedChild =>
+    spawner.spawnChild({ file: path, args, cwd: '/', env, stdin, detached: true })
+  return {
+    start: (args) => spawn(args, 'pipe'),
+    startAside(script, args) {
+      const nowhere = openSync('/dev/null', 'r+')
+      try {
+        const child = spawner.startRaw({
+          file: '/bin/sh',
+          args: ['-c', script, path, ...args],
+          cwd: '/',
+          // What the script itself needs is found in the usual places.
+          env: { PATH: '/usr/local/bin:/usr/bin:/bin', ...env },
+          stdio: ['pipe', nowhere, nowhere],
+          detached: true,
+        })
+        child.once('error', () => {})
+        child.unref()
+        if (child.pid === undefined || child.stdin === null) throw new Error('no shell could be started')
+        child.stdin.on('error', () => {})
+        return { pid: child.pid, stdin: child.stdin }
+      } finally {
+        closeSync(nowhere)
+      }
+    },
+    async ask(args, { deadlineMs = usualDeadlineMs } = {}) {
+      const child = spawn(args, 'none')
+      const [stdout, stderr] = [gather(child.stdout), gather(child.stderr)]
+      const timer = new AbortController()
+      const late = delay(deadlineMs, 'late' as const, { signal: timer.signal, ref: false }).catch(() => 'late' as const)
+      const end = await Promise.race([child.ended, late])
+      timer.abort()
+      if (end === 'late') {
+        child.kill('SIGKILL')
+        return { code: null, stdout: '', stderr: `docker gave no answer within ${deadlineMs / 1000} seconds` }
+      }
+      if (end.error !== undefined) return { code: null, stdout: '', stderr: end.error.message }
+      return { code: end.code, stdout: await stdout, stderr: await stderr }
+    },
+  }
+}
+
+function gather(stream: SpawnedChild['stdout']): Promise<string> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  stream.on('data', (chunk: Buffer) => {
+    bytes += chunk.length
+    if (bytes <= mostBytes) chunks.push(chunk)
+  })
+  stream.on('error', () => {})
+  return new Promise((resolve) => stream.once('close', () => resolve(Buffer.concat(chunks).toString('utf8'))))
+}

@@ -1,0 +1,31 @@
+// How a container's command ended, when docker says one thing and the daemon may say another. Only where both agree is it known.
+import type { ProcessExit } from '../../contract/backend.ts'
+import type { DockerCli } from './cli.ts'
+import { signalIn } from './exit.ts'
+import { firstLine } from './facts.ts'
+
+export interface DockerEnd {
+  /** Of `docker run`, which passes on the command's own where all went well. */
+  readonly code: number
+  /** The head of the standard error, where docker's own complaints are too. */
+  readonly said: () => string
+}
+
+export async function exitOfContainer(cli: DockerCli, name: string, { code, said }: DockerEnd): Promise<ProcessExit> {
+  const format = '{{.State.Status}} {{.State.ExitCode}} {{.State.OOMKilled}}'
+  const { code: asked, stdout, stderr } = await cli.ask(['container', 'inspect', '--format', format, '--', name])
+  if (asked !== 0) {
+    // Refused before it was made: nothing of the command has run.
+    if (code === 125 && /no such container/i.test(stderr)) return { setupFailed: firstLine(said()) }
+    return { lost: `docker ended with ${code}, and the container cannot be asked` }
+  }
+  const [status, exitCode, oomKilled] = stdout.trim().split(' ')
+  if (status === 'created') return { setupFailed: firstLine(said()) }
+  if (status !== 'exited' || Number(exitCode) !== code)
+    return {
+      lost: `docker ended with ${code}, and the container is ${status ?? 'unknown'} with ${exitCode ?? 'no code'}`,
+    }
+  const signal = signalIn(code)
+  if (signal === undefined) return { code }
+  return oomKilled === 'true' && signal === 'SIGKILL' ? { signal, oomKilled: true } : { signal }
+}

@@ -1,0 +1,179 @@
+// The keeper is the first process of a container, and serves it one command after another. It is a POSIX shell, so that any
+// image that has one will do. It reads three kinds of lines on its standard input: once, a mark and the sandbox's variables; then,
+// for each command, a mark and a request. It runs the request, ends all that is left of it, and writes the mark with the exit code
+// behind the command's last byte on both outputs: what a pipe carries has an order, and a report on a way of its own has none.
+import type { SpawnRequest } from '../../contract/backend.ts'
+
+type Command = Pick<SpawnRequest, 'argv' | 'cwd' | 'env'>
+
+export const privatePlace = '/.glovebox/run'
+
+/** No variable of the guest's may have such a name: in the shell that is about to become its command, it would change the line. */
+const ownPrefix = 'GLOVEBOX_KEEPER_'
+const lineBreak = `${ownPrefix}LINE_BREAK`
+const mark = `${ownPrefix}MARK`
+
+/** What a command can leave things in that no mount has. */
+const privatePlaces = ['/tmp', '/var/tmp', '/dev/shm', '/dev/mqueue'] as const
+
+export interface KeeperTraits {
+  /** The kernel lets a program run that its user may not read. gVisor does not. */
+  readonly canHide: boolean
+  readonly ownNetwork: boolean
+}
+
+/**
+ * SECURITY: a copy of the shell that may be run but not read. The kernel then hides all of the process from its own user:
+ * memory, descriptors, environment. Otherwise a command could write into the keeper's pipes, and run on after its end.
+ * test/attacks/docker: "a command cannot speak to the keeper of its container, nor in its name"
+ */
+const bootHidden = [
+  'umask 0444',
+  `cp /bin/sh ${privatePlace}/sh`,
+  'umask 022',
+  // Of the image's own variables, none is the guest's.
+  `exec env -i ${privatePlace}/sh -c "$1" "$0"`,
+].join(' && ')
+const bootPlain = 'exec env -i /bin/sh -c "$1" "$0"'
+
+/** How many processes the kernel has ended for want of memory; cgroup v2 and v1 tell it under one name. */
+const countKills = [
+  'count_kills() {',
+  '  for file in /sys/fs/cgroup/memory.events /sys/fs/cgroup/memory/memory.oom_control; do',
+  '    [ -r "$file" ] && while read -r key value; do [ "$key" = oom_kill ] && kills=$value; done <"$file"',
+  '  done',
+  '}',
+]
+
+const anyOf = privatePlaces.flatMap((place) => [`${place}/*`, `${place}/.[!.]*`, `${place}/..?*`]).join(' ')
+
+// After a command nothing runs but the keeper, so removing what was left is a race with nobody.
+const tidy = (ownNetwork: boolean): readonly string[] => [
+  'is_empty() { for entry; do { [ -e "$entry" ] || [ -L "$entry" ]; } && return 1; done; return 0; }',
+  'tidy() {',
+  `  is_empty ${anyOf} || { rm -rf -- ${anyOf}; is_empty ${anyOf} || exit 0; }`,
+  // What these tables name outlives the processes that made it, and a shell sees it nowhere else.
+  '  for kind in shm sem msg; do { read -r line && read -r line && exit 0; } </proc/sysvipc/$kind; done',
+  // A port on which something was served stays taken for a minute after its connections were closed.
+  ...(ownNetwork
+    ? [
+        '  while read -r name k1 v1 k2 v2 k3 waiting rest; do [ "$name" = TCP: ] && [ "$waiting" != 0 ] && exit 0; done </proc/net/sockstat',
+      ]
+    : []),
+  '  return 0',
+  '}',
+]
+
+/**
+ * SECURITY: a signal to -1 reaches, in one step, everything in the pid namespace but its first process and the sender, so nothing can
+ * fork its way out. test/attacks/docker: "nothing that a command started outlives it in its container"
+ * It is sent by a child of the keeper that was there before the command: where every process number is taken, no new one could be
+ * started, and the keeper, which waits for that child, takes the dead off the list meanwhile.
+ */
+const script = ({ ownNetwork }: KeeperTraits): string =>
+  [
+    'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+    `${lineBreak}='\n'`,
+    // A shell tells of a child's death by signal on its standard error, where it would look like the command's own words.
+    'exec 9>&2 2>/dev/null',
+    'kills=0',
+    ...countKills,
+    ...tidy(ownNetwork),
+    'end_all() { set -- /proc/[0-9]*; while [ $# -gt "$most" ]; do kill -9 -1; set -- /proc/[0-9]*; done; }',
+    `IFS= read -r ${mark} && IFS= read -r variables || exit 0`,
+    'count_kills',
+    `echo "$${mark} ready $kills"; echo "$${mark} ready" >&9`,
+    // At the end of the input a shell empties what it was to read into.
+    `last=$${mark}`,
+    `while IFS= read -r ${mark} && IFS= read -r request; do`,
+    `  last=$${mark}`,
+    '  [ -n "$request" ] || break',
+    '  (',
+    // Where memory runs out, the guest is the kernel's first choice.
+    '    (echo 1000 >/proc/self/oom_score_adj; eval "$variables; $request"; exec 0</dev/null 2>&9 9>&-; exec "$@")',
+    '    code=$?; most=2; end_all; exit "$code"',
+    '  )',
+    '  code=$?; most=1; end_all',
+    '  [ "$code" = 137 ] && count_kills',
+    `  echo "$${mark} exit $code $kills"; echo "$${mark} exit" >&9`,
+    '  tidy',
+    `  echo "$${mark} clean"`,
+    'done',
+    // At the end of its input nothing runs but the keeper; what Docker still has to clear away need not be waited for.
+    'echo "$last over"',
+  ].join('\n')
+
+/** What follows the image on docker's command line. `title` is the warden's token. */
+export const keeperCommand = (traits: KeeperTraits, title: string): readonly string[] => [
+  '-c',
+  traits.canHide ? bootHidden : bootPlain,
+  title,
+  script(traits),
+]
+
+/** The first two lines. */
+export const openingLines = (nonce: string, env: Readonly<Record<string, string>>): string =>
+  `${nonce}\n${['true', ...exportsOf(env)].join('; ')}\n`
+
+export const requestLines = (nonce: string, request: Command): string => `${nonce}\n${steps(request)}\n`
+
+/** The keeper ends, and the container with it. Docker is slower to tell it that its input has ended. */
+export const closingLines = (nonce: string): string => `${nonce}\n\n`
+
+/** Nothing is run; what is left is ended. */
+export const sweepLines = (nonce: string): string => `${nonce}\nexit 0\n`
+
+/**
+ * A command that reads its input is started by docker beside the keeper, since the keeper's own input carries lines. Its shell reads
+ * the same lines first, byte by byte, and leaves the rest to the command.
+ */
+export const besideCommand: readonly string[] = [
+  'env',
+  '-i',
+  '/bin/sh',
+  '-c',
+  [
+    `${lineBreak}='\n'`,
+    'exec 9>&2 2>/dev/null',
+    `IFS= read -r ${mark} && IFS= read -r variables && IFS= read -r request || exit 125`,
+    '(echo 1000 >/proc/self/oom_score_adj; eval "$variables; $request"; exec 2>&9 9>&-; exec "$@")',
+    'code=$?',
+    `echo "$${mark} exit $code 0"; echo "$${mark} exit" >&9`,
+  ].join('\n'),
+]
+
+/**
+ * One command in a container of its own, which ends with it: its first process reads the same lines, and nothing after them. As it
+ * goes, the kernel ends all that the command has started.
+ */
+export const onceCommand: readonly string[] = [
+  '-c',
+  'exec env -i /bin/sh -c "$0"',
+  [
+    `${lineBreak}='\n'`,
+    'exec 9>&2 2>/dev/null',
+    `IFS= read -r ${mark} && IFS= read -r variables && IFS= read -r request || exit 125`,
+    '(echo 1000 >/proc/self/oom_score_adj; eval "$variables; $request"; exec 0</dev/null 2>&9 9>&-; exec "$@")',
+  ].join('\n'),
+]
+
+export const besideLines = (nonce: string, env: Readonly<Record<string, string>>, request: Command): string =>
+  `${openingLines(nonce, env)}${steps(request)}\n`
+
+function steps({ argv, cwd, env }: Command): string {
+  return [
+    `cd -- ${quote(cwd)} || { echo "$${mark} nowhere"; exit 125; }`,
+    'command export PWD; unset OLDPWD',
+    ...exportsOf(env),
+    `set -- ${argv.map(quote).join(' ')}`,
+  ].join('; ')
+}
+
+const exportsOf = (env: Readonly<Record<string, string>>): readonly string[] =>
+  Object.entries(env).map(([name, value]) => `command export ${name}=${quote(value)}`)
+
+export const canBeKept = (env: Readonly<Record<string, string>>): boolean =>
+  !Object.keys(env).some((name) => name.startsWith(ownPrefix))
+
+/** A line break inside would end the line. */
+const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`).replaceAll('\n', `'"$${lineBreak}"'`)}'`

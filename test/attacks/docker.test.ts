@@ -1,0 +1,224 @@
+// Attacks on what only the backend docker has: its command line, its daemon, and containers that serve one command after another.
+import { execFileSync, spawnSync } from 'node:child_process'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { checkBounds } from '../../src/backends/docker/inodes.ts'
+import type { Cell } from '../../src/backends/docker/cell.ts'
+import { findDocker } from '../../src/backends/docker/facts.ts'
+import { refuseMountsBelow } from '../../src/backends/docker/layout.ts'
+import { openHost, undefended, type AttackHost, type Guest } from './host.ts'
+import { isRequired } from '../conformance/required.ts'
+
+const image = 'glovebox/sandbox:latest'
+const socket = '/var/run/docker.sock'
+const docker = (...args: readonly string[]): string =>
+  execFileSync('docker', args, { encoding: 'utf8', stdio: 'pipe', timeout: 30_000 })
+const answers = spawnSync('docker', ['image', 'inspect', image]).status === 0
+const reason = `no Docker daemon with the image ${image}`
+
+describe.skipIf(!answers && !isRequired('docker'))(`docker${answers ? '' : ` [${reason}]`}`, () => {
+  let host: AttackHost
+  let guest: Guest
+  const namesOf = (id: string): readonly string[] =>
+    docker('ps', '--filter', `label=dev.glovebox.sandbox=${id}`, '--format', '{{.Names}}').trim().split('\n')
+
+  beforeAll(async () => {
+    host = await openHost('user', { env: { OPERATOR_SECRET: 'secret-5d41' }, group: statSync(socket).gid })
+    guest = await host.sandbox({ backend: 'docker', env: { GUEST_VALUE: 'value-7d79' } })
+  })
+  afterAll(() => host?.close())
+
+  it('an image or a runtime that is written as a flag is refused', async () => {
+    for (const settings of [{ image: '--privileged' }, { image: '-v/:/host' }, { runtime: '--privileged' }]) {
+      await expect(host.sandbox({ backend: 'docker', docker: settings })).rejects.toMatchObject({
+        code: 'INVALID_SETTINGS',
+      })
+    }
+    // The control: docker itself takes it for a flag, and the next word for the image.
+    const control = spawnSync('docker', ['run', '--rm', '--pull=never', '--read-only', 'no/such:image'], {
+      encoding: 'utf8',
+    })
+    expect(control.stderr).toContain('no/such:image')
+  })
+
+  it('a docker earlier in PATH is not used', async () => {
+    const evil = mkdtempSync(join(tmpdir(), 'glovebox-evil-'))
+    const planted = join(evil, 'docker')
+    writeFileSync(planted, `#!/bin/sh\necho ran > ${join(evil, 'ran')}\n`)
+    chmodSync(planted, 0o755)
+    chmodSync(evil, 0o777)
+    const other = await openHost('user', {
+      env: { PATH: `${evil}:/usr/local/bin:/usr/bin:/bin` },
+      group: statSync(socket).gid,
+    })
+    try {
+      const live = await other.sandbox({ backend: 'docker' })
+      expect((await live.run('echo inside')).stdout).toBe('inside\n')
+      expect(existsSync(join(evil, 'ran'))).toBe(false)
+      chmodSync(planted, 0o777)
+      expect(findDocker([planted])).toMatchObject({ reason: expect.stringContaining('can be changed by others') })
+      execFileSync('docker', ['version'], { env: { PATH: `${evil}:/usr/bin:/bin` } })
+      expect(existsSync(join(evil, 'ran')), 'control').toBe(true)
+    } finally {
+      await other.close()
+      rmSync(evil, { recursive: true })
+    }
+  })
+
+  it("a secret of the operator's environment reaches neither docker nor the container", async () => {
+    expect((await guest.run('env; cat /proc/1/environ')).stdout).not.toContain('secret-5d41')
+    const [name = ''] = namesOf(guest.id)
+    const told = docker('inspect', name)
+    expect(told).not.toContain('secret-5d41')
+    expect(told, "nor does the guest's own stand there").not.toContain('value-7d79')
+    const clients = execFileSync('sh', ['-c', 'grep -la secret-5d41 /proc/[0-9]*/environ 2>/dev/null || true'], {
+      encoding: 'utf8',
+    })
+    const docked = clients.split('\n').filter((file) => file !== '' && commandOf(file).includes('docker'))
+    expect(docked).toEqual([])
+    expect(clients, 'control: the host process has it').toContain(`/proc/${host.pid}/`)
+    const lines = execFileSync('sh', ['-c', 'cat /proc/[0-9]*/cmdline 2>/dev/null || true'], { encoding: 'utf8' })
+    expect(lines).not.toContain('value-7d79')
+    expect((await guest.run('echo $GUEST_VALUE')).stdout, 'control').toBe('value-7d79\n')
+  })
+
+  it('a command cannot speak to the keeper of its container, nor in its name', async () => {
+    const numbers = [0, 1, 2, 9].map((number) => `/proc/1/fd/${number}`)
+    const report = `for fd in ${numbers.join(' ')}; do echo forged > $fd && echo WRITTEN; done`
+    const reading = 'cat /proc/1/environ /proc/1/maps /proc/1/mem /.glovebox/run/sh'
+    const tried = await guest.run(`(${report}; ${reading}) 2>refusals; kill -9 1; kill -STOP 1; exit 7`)
+    expect(tried).toMatchObject({ ended: { by: 'exit', code: 7 }, stdout: '' })
+    const refusals = readFileSync(join(guest.workspace, 'refusals'), 'utf8')
+    expect(refusals.match(/Permission denied/g)?.length).toBeGreaterThanOrEqual(7)
+    const trace = 'import ctypes; c=ctypes.CDLL(None,use_errno=True); print(c.ptrace(0x4206,1,0,0), ctypes.get_errno())'
+    expect((await guest.run(['python3', '-c', trace])).stdout).toBe('-1 1\n')
+    expect((await guest.run('echo alive')).stdout).toBe('alive\n')
+    // The control: a first process whose program can be read is open to its own user.
+    const plain = ['run', '--rm', '--network=none', '--user=1000:1000', '--entrypoint=/bin/sh', image]
+    const open = `sh -c 'cat /proc/1/maps >/dev/null && echo READ; python3 -c "${trace}"'; true`
+    const control = docker(...plain, '-c', open)
+    expect(control).toBe('READ\n0 0\n')
+  })
+
+  it('nothing that a command started outlives it in its container', async () => {
+    const daemon = 'setsid sh -c \'env -i sh -c "while :; do date +%s%N > beat; sleep 0.02; done"\' >/dev/null 2>&1 &'
+    const wait = 'while [ ! -s beat ]; do sleep 0.01; done'
+    await guest.run(`rm -f beat; (${daemon}) ; ${wait}`)
+    const beat = (): string => readFileSync(join(guest.workspace, 'beat'), 'utf8')
+    const last = beat()
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    expect(beat()).toBe(last)
+    const [name = ''] = namesOf(guest.id)
+    expect(docker('top', name, '-o', 'pid').trim().split('\n')).toHaveLength(2)
+    const running = guest.run(`rm -f beat; (${daemon}) ; ${wait}; sleep 1`)
+    await new Promise((resolve) => setTimeout(resolve, 700))
+    const during = beat()
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    expect(beat(), 'control: while its command runs, it beats').not.toBe(during)
+    await running
+  })
+
+  it('what a command prints is kept nowhere by Docker', async () => {
+    const canary = `printed-${process.pid}-canary`
+    expect((await guest.run(`echo ${canary}; echo ${canary} >&2`)).stdout).toBe(`${canary}\n`)
+    const [name = ''] = namesOf(guest.id)
+    expect(docker('inspect', '--format', '{{.HostConfig.LogConfig.Type}}', name).trim()).toBe('none')
+    const logs = spawnSync('docker', ['logs', name], { encoding: 'utf8' })
+    expect(`${logs.stdout}${logs.stderr}`).not.toContain(canary)
+    const control = `glovebox-control-${process.pid}`
+    docker('run', '--name', control, '--network=none', '--log-driver=json-file', image, 'echo', canary)
+    expect(docker('logs', control)).toContain(canary)
+    docker('rm', control)
+  })
+
+  it('a mount below a read-only one is not left writable', async () => {
+    const bound = { guestPath: '/ref', source: '/dev', writable: false }
+    expect(() => refuseMountsBelow([bound])).toThrow(expect.objectContaining({ code: 'BOUNDARY_FAILED' }))
+    expect(() => refuseMountsBelow([{ ...bound, source: host.directory }])).not.toThrow()
+    expect(() => refuseMountsBelow([{ ...bound, writable: true }])).not.toThrow()
+    // The control: what is mounted below /dev can be written through a read-only mount of /dev, before Docker 25.
+    const file = `glovebox-below-${process.pid}`
+    const mount = 'type=bind,source=/dev,target=/ref,readonly'
+    const script = `touch /ref/shm/${file} && echo WRITTEN; rm -f /ref/shm/${file}`
+    const args = ['run', '--rm', '--network=none', '--mount', mount, '--entrypoint=/bin/sh', image, '-c', script]
+    const isDeep = Number.parseInt(docker('version', '--format', '{{.Server.Version}}'), 10) >= 25
+    expect(spawnSync('docker', args, { encoding: 'utf8' }).stdout).toBe(isDeep ? '' : 'WRITTEN\n')
+  })
+
+  it('a container of another installation is neither listed nor removed', async () => {
+    const other = await openHost('user', { group: statSync(socket).gid })
+    try {
+      const theirs = await other.sandbox({ backend: 'docker' })
+      const mine = await host.sandbox({ backend: 'docker' })
+      await mine.kill()
+      expect((await theirs.run('echo still here')).stdout).toBe('still here\n')
+      expect(namesOf(theirs.id)).toHaveLength(1)
+      expect(namesOf(mine.id)).toEqual([''])
+    } finally {
+      await other.close()
+    }
+  })
+
+  it('a source that is aimed elsewhere while a container starts is not shown to the guest', async () => {
+    const place = host.makeDirectory('aimed')
+    mkdirSync(join(place, 'real'))
+    symlinkSync('/etc', join(place, 'link'))
+    const show = (source: string): string =>
+      docker(
+        'run',
+        '--rm',
+        '--network=none',
+        '--mount',
+        `type=bind,source=${source},target=/at`,
+        image,
+        'ls',
+        '-di',
+        '/at',
+      )
+    const meant = statSync(join(place, 'real'), { bigint: true }).ino
+    const cellShowing = (source: string): Cell => {
+      return {
+        run: () => ({ stdout: Readable.from([Buffer.from(show(source))]), stderr: Readable.from([]) }),
+        isFit: () => Promise.resolve(true),
+        kill() {},
+        gone: Promise.resolve(),
+      } as unknown as Cell
+    }
+    await expect(checkBounds(cellShowing(join(place, 'real')), new Map([['/at', meant]]))).resolves.toBeUndefined()
+    await expect(checkBounds(cellShowing(join(place, 'link')), new Map([['/at', meant]]))).rejects.toThrow(
+      'does not show at /at',
+    )
+    expect(show(join(place, 'link')), 'control: docker follows it').toContain(String(statSync('/etc').ino))
+  })
+
+  it('the guest is not in the group of the daemon', async () => {
+    const group = statSync(socket).gid
+    expect((await guest.run('id -G')).stdout.trim().split(' ')).not.toContain(String(group))
+    const control = await undefended(['id', '-G'])
+    expect(control.exitCode).toBe(0)
+    expect(readFileSync(`/proc/${host.pid}/status`, 'utf8'), 'control: the host process is').toMatch(
+      new RegExp(`^Gid:\\s+${group}\\b`, 'm'),
+    )
+  })
+})
+
+function commandOf(environFile: string): string {
+  try {
+    return readFileSync(environFile.replace('/environ', '/cmdline'), 'utf8')
+  } catch {
+    return ''
+  }
+}

@@ -1,0 +1,3 @@
+import { describeDocker } from './docker-suite.ts'
+
+await describeDocker({ name: 'docker', image: 'glovebox/sandbox:latest' })

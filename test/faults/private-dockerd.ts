@@ -1,0 +1,99 @@
+// A Docker daemon of our own, that may be killed.
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
+import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+export interface PrivateDockerd {
+  /** For DOCKER_HOST. */
+  readonly host: string
+  docker(...args: readonly string[]): string
+  start(): Promise<void>
+  kill(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>
+  remove(): Promise<void>
+}
+
+const image = 'glovebox/sandbox:latest'
+
+/** Why none can be had here; undefined where it can. */
+export function reasonWithout(): string | undefined {
+  if (process.getuid?.() !== 0) return 'starting a daemon needs root'
+  try {
+    execFileSync('sh', ['-c', 'command -v dockerd && command -v docker'], { stdio: 'ignore' })
+    execFileSync('docker', ['image', 'inspect', image], { stdio: 'ignore' })
+    return undefined
+  } catch {
+    return 'dockerd, docker or the image is missing'
+  }
+}
+
+export async function privateDockerd(): Promise<PrivateDockerd> {
+  const home = mkdtempSync(join(tmpdir(), 'glovebox-dockerd-'))
+  const host = `unix://${home}/socket`
+  mkdirSync(join(home, 'data'))
+  const config = {
+    hosts: [host],
+    'data-root': join(home, 'data'),
+    'exec-root': join(home, 'exec'),
+    pidfile: join(home, 'pid'),
+    bridge: 'none',
+    iptables: false,
+    ip6tables: false,
+    'ip-forward': false,
+  }
+  writeFileSync(join(home, 'daemon.json'), JSON.stringify(config))
+  let daemon: ChildProcess | undefined
+  const docker = (...args: readonly string[]): string =>
+    execFileSync('docker', [...args], {
+      encoding: 'utf8',
+      env: { ...process.env, DOCKER_HOST: host },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+  const answers = (): boolean => {
+    try {
+      docker('version')
+      return true
+    } catch {
+      return false
+    }
+  }
+  const start = async (): Promise<void> => {
+    // A killed one leaves it behind, and the next would refuse to start.
+    rmSync(join(home, 'pid'), { force: true })
+    const log = openSync(join(home, 'log'), 'a')
+    // What it mounts is its own, and goes with it.
+    daemon = spawn(
+      'unshare',
+      ['-m', '--propagation', 'private', 'dockerd', '--config-file', join(home, 'daemon.json')],
+      {
+        stdio: ['ignore', log, log],
+        detached: true,
+      },
+    )
+    closeSync(log)
+    for (let tries = 0; !answers(); tries++) {
+      if (tries > 100)
+        throw new Error(`dockerd does not answer: ${readFileSync(join(home, 'log'), 'utf8').slice(-2000)}`)
+      await new Promise((resolve) => setTimeout(resolve, 200))
+    }
+  }
+  const kill = async (signal: 'SIGKILL' | 'SIGTERM'): Promise<void> => {
+    const gone = new Promise((resolve) => daemon?.once('exit', resolve))
+    daemon?.kill(signal)
+    await gone
+  }
+  await start()
+  execFileSync('sh', ['-c', `docker save ${image} | DOCKER_HOST=${host} docker load`], { stdio: 'ignore' })
+  return {
+    host,
+    docker,
+    start,
+    kill,
+    async remove() {
+      const all = docker('ps', '-aq').split('\n').filter(Boolean)
+      if (all.length > 0) docker('rm', '-f', ...all)
+      await kill('SIGTERM')
+      rmSync(home, { recursive: true, force: true })
+    },
+  }
+}
