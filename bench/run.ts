@@ -3,6 +3,7 @@ import { cpus, loadavg } from 'node:os'
 import { auditBenches } from './audit.ts'
 import { changesBenches } from './changes.ts'
 import { cliBench } from './cli.ts'
+import { dockerBenches } from './docker.ts'
 import { execBenches, workspaceBench } from './exec.ts'
 import { flatBench } from './flat.ts'
 import { forkBenches } from './fork.ts'
@@ -20,6 +21,7 @@ const benches = {
   runs: runsBenches,
   changes: changesBenches,
   fork: forkBenches,
+  docker: dockerBenches,
 } as const
 
 const args = process.argv.slice(2)

@@ -15,6 +15,8 @@ import type { MountRequest } from './runtime/mount-text.ts'
 export interface SandboxOptions {
   /** Default: the platform's own. `local` isolates nothing and must be named. */
   readonly backend?: BackendName | Backend
+  /** For the backend docker: its image, and the container runtime; `runsc` is gVisor. */
+  readonly docker?: { readonly image?: string | undefined; readonly runtime?: string | undefined }
   /** Default: one empty workspace at /workspace that ends with the sandbox. */
   readonly mounts?: readonly MountRequest[]
   /** What is asked for. Above a ceiling it is refused with POLICY_ESCALATION. */

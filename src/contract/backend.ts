@@ -2,13 +2,15 @@
 // against these and serves every backend. Each sentence marked "Law" has a conformance test in the same words.
 // Only words that every mechanism can keep stand here: it knows of no bubblewrap, no container and no cluster.
 import type { Readable, Writable } from 'node:stream'
+import type { BackendName } from './backend-name.ts'
 import type { Capabilities, Enforced, NotEnforced } from './capability.ts'
 import type { FileAccess } from './files.ts'
 import type { SandboxId } from './ids.ts'
+import type { LastingCommands } from './lasting.ts'
 import type { GuestPath, HostPath, Mount } from './mount.ts'
 import type { EffectivePolicy, PolicyField } from './policy.ts'
 
-export type BackendName = 'bwrap' | 'seatbelt' | 'docker' | 'kubernetes' | 'local' | (string & {})
+export type { BackendName } from './backend-name.ts'
 
 export interface Probe {
   readonly available: boolean
@@ -19,6 +21,8 @@ export interface Probe {
   readonly fix?: string
   /** Remarks about an available backend: an old version, a limit that cannot be set here. */
   readonly notes?: readonly string[]
+  /** What it is driven by, for the operator: the program, the context. */
+  readonly details?: Readonly<Record<string, string>>
 }
 
 /** HOME, TMPDIR and cache belong to the agent and outlive a command. */
@@ -65,6 +69,8 @@ export interface Backend {
   list(): Promise<readonly BoundaryInfo[]>
   /** Law: destroy is idempotent, and ends everything that runs inside. */
   destroy(id: SandboxId): Promise<void>
+  /** Commands that outlive the process that started them. Absent: none does. */
+  readonly lasting?: LastingCommands
   /** Lays the layers of a mount and takes them away again; rejects where they cannot be laid. Absent: they never can. */
   tryLayers?(mount: Mount): Promise<void>
   /** Gives back what the backend itself holds: threads, descriptors. Whoever opened it calls this last, and once. */

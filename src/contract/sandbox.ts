@@ -1,5 +1,5 @@
 // The sandbox as its users hold it.
-import type { BackendName } from './backend.ts'
+import type { BackendName } from './backend-name.ts'
 import type { Enforced, NotEnforced } from './capability.ts'
 import type { ExecResult, RunOptions } from './exec.ts'
 import type { FileStat, ListResult } from './files.ts'

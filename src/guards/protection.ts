@@ -10,6 +10,7 @@ import type { HostFiles } from '../paths/host-files.ts'
 import { isWithin } from '../paths/guest.ts'
 import { mountTable } from '../paths/table.ts'
 import { findBuiltInProtection } from '../policy/protect.ts'
+import type { ProcessIdentity } from '../process/identity.ts'
 import type { Guard } from './rule.ts'
 import { pinsForMasks } from './masks.ts'
 import { guardsFor, stillHeld, type HeldName } from './guards.ts'
@@ -31,13 +32,22 @@ export interface ProtectionParts {
   readonly stateDir: string
   readonly spec: SandboxSpec
   readonly files: HostFiles
+  /** With whose end the sandbox ends. Default: this process. */
+  readonly owner?: ProcessIdentity
   /** Where a mount with layers keeps what is made in it. */
   readonly onDisk: (mount: Mount) => OnDisk | undefined
 }
 
 const repositoryNames = ['.git/hooks', '.git/config', '.git/commondir'] as const
 
-export async function openProtection({ id, stateDir, spec, files, onDisk }: ProtectionParts): Promise<Protection> {
+export async function openProtection({
+  id,
+  stateDir,
+  spec,
+  files,
+  owner,
+  onDisk,
+}: ProtectionParts): Promise<Protection> {
   const table = mountTable(spec.mounts)
   const wanted = new Map(
     spec.mounts.map((mount) => [mount, [...protectedNames(mount, spec), ...mountPoints(mount, spec)]]),
@@ -56,7 +66,7 @@ export async function openProtection({ id, stateDir, spec, files, onDisk }: Prot
       names: wanted.get(mount) ?? [],
       ...onDisk(mount),
     }))
-    const placed = await layPlaceholders({ sandboxId: id, stateDir, roots })
+    const placed = await layPlaceholders({ sandboxId: id, stateDir, roots, ...(owner === undefined ? {} : { owner }) })
     held = placed.flatMap(({ hostPath, name, maskedName, kind }) =>
       mounts
         .filter(

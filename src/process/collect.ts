@@ -53,7 +53,7 @@ export async function collect(child: Process, options: CollectOptions): Promise<
   }
 }
 
-function howItEnded(exit: ProcessExit, fired: 'timeout' | 'cancel' | undefined, afterMs: number): Ended {
+export function howItEnded(exit: ProcessExit, fired: 'timeout' | 'cancel' | undefined, afterMs: number): Ended {
   if (fired !== undefined && exit.code === undefined) return { by: fired, afterMs }
   if (exit.oomKilled === true && (exit.signal === 'SIGKILL' || exit.code === 137)) return { by: 'oom' }
   if (exit.signal !== undefined) return { by: 'signal', signal: exit.signal }

@@ -25,6 +25,12 @@ export function ownIdentity(host: IdentityHost = thisHost): ProcessIdentity {
   return { pid: stat.pid, startTime: stat.startTime, bootId: bootIdOf(host), pidNamespace: pidNamespaceOf(host) }
 }
 
+/** Of a process of ours that has just been started. */
+export function identityOf(pid: number, host: IdentityHost = thisHost): ProcessIdentity {
+  const stat = parseStat(readFileSync(`${host.proc}/${pid}/stat`, 'utf8'))
+  return { pid, startTime: stat.startTime, bootId: bootIdOf(host), pidNamespace: pidNamespaceOf(host) }
+}
+
 export function isAlive(identity: ProcessIdentity, host: IdentityHost = thisHost): boolean {
   if (identity.bootId !== bootIdOf(host)) return false
   // A process of another container cannot be seen from here: nobody may tidy up behind its back.

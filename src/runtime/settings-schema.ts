@@ -7,6 +7,7 @@ import { idSchema } from '../contract/run.ts'
 import { GloveboxError } from '../errors/error.ts'
 import { didYouMean } from '../errors/suggest.ts'
 import { modelOptionsSchema } from '../executors/model/options.ts'
+import { runtimeNames } from '../paths/native/runtime.ts'
 import { mountModes } from './mount-text.ts'
 import type { SettingsText } from './settings-file.ts'
 
@@ -48,6 +49,19 @@ const runSettings = {
   title: z.string().min(1).max(500).optional(),
 }
 
+/** What concerns execs of `glovebox serve` alone. */
+const sandboxSettings = z.strictObject({
+  /** What kind of host the paths are of. */
+  runtime: z.enum(runtimeNames).optional(),
+  /** Where `projects/` lies. Default: `workspace` below the server's data. */
+  workspace_root: z.string().min(1).optional(),
+  workspace_root_win: z.string().min(1).optional(),
+  workspace_root_wsl: z.string().min(1).optional(),
+  max_concurrent_execs: z.int().positive().max(1024).optional(),
+  max_queued_execs: z.int().positive().max(100_000).optional(),
+  max_queued_execs_per_project: z.int().positive().max(100_000).optional(),
+})
+
 export const settingsSchema = z.strictObject({
   backend: z.string().min(1).optional(),
   /** For the backend docker. Default: the image glovebox/sandbox, and the daemon's own runtime; runsc is gVisor. */
@@ -61,6 +75,7 @@ export const settingsSchema = z.strictObject({
   mounts: z.array(z.union([z.string(), mountSchema])).optional(),
   policy: operatorPolicySchema.optional(),
   env: z.record(z.string(), z.string()).optional(),
+  sandbox: sandboxSettings.optional(),
   ...runSettings,
 })
 

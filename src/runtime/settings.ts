@@ -17,6 +17,8 @@ export interface Settings {
   readonly mounts?: readonly MountRequest[]
   readonly layers: readonly PolicyLayer[]
   readonly env?: Readonly<Record<string, string>>
+  /** What concerns execs of the server alone. */
+  readonly sandbox?: NonNullable<SettingsContent['sandbox']>
   /** What concerns runs alone, with the file's own bytes for their record. */
   readonly run?: RunSettings
 }
@@ -67,12 +69,13 @@ async function loadFile(file: SettingsText): Promise<Settings> {
     ...(content.docker === undefined ? {} : { docker: content.docker }),
     ...(content.mounts === undefined ? {} : { mounts: content.mounts.map((mount) => toMount(mount, directory)) }),
     ...(content.env === undefined ? {} : { env: content.env }),
+    ...(content.sandbox === undefined ? {} : { sandbox: content.sandbox }),
     run: runSettings(content, file.text, directory),
   }
 }
 
 function runSettings(content: SettingsContent, text: string, directory: string): RunSettings {
-  const { backend: _, docker: _docker, mounts: _mounts, policy: _policy, env: _env, ...own } = content
+  const { backend: _, docker: _docker, mounts: _mounts, policy: _policy, env: _env, sandbox: _sandbox, ...own } = content
   return { ...own, text, directory }
 }
 

@@ -24,9 +24,28 @@ export const arrows: readonly Arrow[] = [
   { from: 'cli', to: 'contract', why: law },
   { from: 'cli', to: 'errors', why: codes },
 
-  { from: 'cli', to: 'client', why: 'with --server the work is done elsewhere, and the command line is one more caller' },
+  {
+    from: 'cli',
+    to: 'client',
+    why: 'with --server the work is done elsewhere, and the command line is one more caller',
+  },
   { from: 'client', to: 'contract', why: law },
   { from: 'client', to: 'errors', why: codes },
+
+  {
+    from: 'cli',
+    to: 'server',
+    why: '`serve` puts what the runtime opened behind the HTTP face, loaded when it is called',
+  },
+  {
+    from: 'server',
+    to: 'runtime',
+    why: 'a face turns requests into calls of what the runtime opened, and holds no logic',
+  },
+  { from: 'server', to: 'actions', why: 'the schemas of actions are what their routes take and answer' },
+  { from: 'server', to: 'execs', why: 'the routes of execs are a face of that room, which the root hands them opened' },
+  { from: 'server', to: 'contract', why: law },
+  { from: 'server', to: 'errors', why: codes },
 
   { from: 'testing', to: 'runtime', why: 'the conformance suite proves sandboxes as their users get them' },
   { from: 'testing', to: 'tools', why: 'the tools are part of what every backend must carry' },
@@ -39,6 +58,7 @@ export const arrows: readonly Arrow[] = [
   { from: 'runtime', to: 'policy', why: 'the root resolves the layers before anything starts' },
   { from: 'runtime', to: 'process', why: 'the root follows a process to its result, and owns scratch directories' },
   { from: 'runtime', to: 'runs', why: 'the root makes run directories, and hands a run its sandbox and executor' },
+  { from: 'runtime', to: 'execs', why: 'the root hands execs their store, their directories and their sandboxes' },
   { from: 'runtime', to: 'contract', why: law },
   { from: 'runtime', to: 'errors', why: codes },
 
@@ -72,6 +92,14 @@ export const arrows: readonly Arrow[] = [
   { from: 'runs', to: 'process', why: 'the notes of overlayfs are attributes, and koffi has one door' },
   { from: 'runs', to: 'contract', why: law },
   { from: 'runs', to: 'errors', why: codes },
+
+  {
+    from: 'execs',
+    to: 'paths',
+    why: 'what a guest left is reached by descriptor, and a dead server told as any holder is',
+  },
+  { from: 'execs', to: 'contract', why: law },
+  { from: 'execs', to: 'errors', why: codes },
 
   { from: 'backends', to: 'contract', why: law },
   { from: 'backends', to: 'errors', why: codes },
@@ -144,7 +172,7 @@ describe('arrows', () => {
   })
 
   it('no backend imports another backend, nor the registry, nor anything above', () => {
-    const below = new Set(['paths', 'policy', 'process', 'contract', 'errors'])
+    const below = new Set(['guards', 'paths', 'policy', 'process', 'contract', 'errors'])
     const upward = crossings.filter(({ from, to }) => from.startsWith('backends/') && !below.has(to))
     expect(upward.map(({ path, target }) => `${path} imports ${target}`)).toEqual([])
   })

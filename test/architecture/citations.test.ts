@@ -48,10 +48,10 @@ const laws = source.flatMap(({ path, comments }) =>
 )
 
 /** No backend keeps records, so their laws are no cases of the conformance suite. */
-const ofRecords = /^src\/contract\/(?:run|event|artifact|recorded-action|executor|fork)\.ts$/
+const ofRecords = /^src\/contract\/(?:run|event|artifact|recorded-action|executor|fork|exec-record)\.ts$/
 /** No backend keeps rows either: the store has a suite of its own. */
 const ofStore = 'src/contract/store.ts'
-const recordingRooms = ['src/runs/', 'src/runtime/runs/', 'src/executors/']
+const recordingRooms = ['src/runs/', 'src/runtime/runs/', 'src/executors/', 'src/execs/']
 
 describe('SECURITY comments', () => {
   it('each names the attack test that proves it', () => {

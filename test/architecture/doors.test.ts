@@ -23,6 +23,13 @@ const doors: readonly Door[] = [
     fromProcess: [],
   },
   {
+    what: 'a database is spoken to',
+    room: 'src/store/',
+    modules: ['kysely', 'pg', '@photostructure/sqlite', 'node:sqlite'],
+    code: never,
+    fromProcess: [],
+  },
+  {
     what: "the operator's environment is read",
     room: 'src/runtime/',
     modules: [],

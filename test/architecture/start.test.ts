@@ -13,7 +13,18 @@ const execPath = [
   'src/backends/bwrap/launcher/root-launcher.ts',
   'src/backends/bwrap/launcher/thread.ts',
 ]
-const heavy = ['zod', 'yaml', '@vscode/ripgrep', 'koffi', 'picocolors']
+const ofTheServer = ['hono', '@hono/node-server', '@hono/zod-openapi', 'pino', 'prom-client']
+const heavy = [
+  'zod',
+  'yaml',
+  '@vscode/ripgrep',
+  'koffi',
+  'picocolors',
+  'kysely',
+  'pg',
+  '@photostructure/sqlite',
+  ...ofTheServer,
+]
 
 describe('start', () => {
   it('the files of the exec path exist', () => {
@@ -37,6 +48,21 @@ describe('start', () => {
     const backends = [...loaded.keys()].filter((path) => /^src\/backends\/[^/]+\//.test(path))
     expect(loaded.has('src/backends/registry.ts')).toBe(true)
     expect(backends.map((path) => chainTo(loaded, path))).toEqual([])
+  })
+
+  it('importing the library loads nothing of the server', () => {
+    const loaded = staticClosure(files, 'src/index.ts')
+    const found = [...loaded.keys()].filter((name) => ofTheServer.includes(name) || name.startsWith('src/server/'))
+    expect(found.map((name) => chainTo(loaded, name))).toEqual([])
+    expect(staticClosure(files, 'src/server/http/serve.ts').has('hono')).toBe(true)
+  })
+
+  it('each database is loaded only when it is the one that was named', () => {
+    const loaded = staticClosure(files, 'src/store/open.ts')
+    expect(loaded.has('kysely')).toBe(true)
+    expect(['pg', '@photostructure/sqlite'].filter((name) => loaded.has(name))).toEqual([])
+    for (const start of ['src/index.ts', 'src/cli/main.ts'])
+      expect(staticClosure(files, start).has('kysely')).toBe(false)
   })
 
   it('only the model executor names the AI SDK, and it loads it lazily', () => {

@@ -20,7 +20,8 @@ export async function indexExecs(workspace: string, table: ExecTable): Promise<I
     for (const { name, path } of directoriesIn(join(project.path, 'artifacts'))) {
       const read = rowOf(workspace, project.name, name)
       if (typeof read === 'string') unreadable.push({ place: path, why: read })
-      else waiting.push(read)
+      // What the files call open may be at work: a row that is there knows more, and is not taken from its server.
+      else if (read.owner === null || (await table.find(read.exec_id)) === undefined) waiting.push(read)
       if (waiting.length < rowsAtOnce) continue
       await table.restore(waiting)
       execs += waiting.length
