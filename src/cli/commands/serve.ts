@@ -193,8 +193,8 @@ const maxWaitingCharacters = 1024 * 1024
 const gatherMs = 20
 
 interface Lines {
-  write(line: string): void
-  flush(): Promise<void>
+  readonly write: (line: string) => void
+  readonly flush: () => Promise<void>
 }
 
 /** A reader of the log that does not read must not fill our memory: what is too much is dropped. */
