@@ -51,7 +51,7 @@ export interface Beginning {
   /** The text of archive/fork.json. */
   readonly record: string
   /** Lays it into the directory that is to become the run's. */
-  fill(stage: string): Promise<void>
+  readonly fill: (stage: string) => Promise<void>
 }
 
 /** Law: an existing run directory is refused untouched. */

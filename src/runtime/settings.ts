@@ -75,7 +75,15 @@ async function loadFile(file: SettingsText): Promise<Settings> {
 }
 
 function runSettings(content: SettingsContent, text: string, directory: string): RunSettings {
-  const { backend: _, docker: _docker, mounts: _mounts, policy: _policy, env: _env, sandbox: _sandbox, ...own } = content
+  const {
+    backend: _,
+    docker: _docker,
+    mounts: _mounts,
+    policy: _policy,
+    env: _env,
+    sandbox: _sandbox,
+    ...own
+  } = content
   return { ...own, text, directory }
 }
 

@@ -12,9 +12,9 @@ import type { LaidLayers, PinnedDirectory } from './launcher/messages.ts'
 export interface Layers {
   readonly spec: SandboxSpec
   /** Where bwrap finds a path of this spec; undefined for what is not layered. */
-  staged(hostPath: string): string | undefined
+  readonly staged: (hostPath: string) => string | undefined
   /** Undefined for a mount without layers. */
-  onDisk(mount: Mount): OnDisk | undefined
+  readonly onDisk: (mount: Mount) => OnDisk | undefined
   release(): Promise<void>
 }
 
