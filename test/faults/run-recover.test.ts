@@ -2,14 +2,14 @@
 import { cpSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { parseFailpoints } from './failpoints.ts'
-import { codeOf, groundForEach } from './ground.test-support.ts'
-import { openRun } from './open.ts'
-import { readRun } from './reader.ts'
-import { repairTail } from './recover.ts'
-import type { Run } from './run.ts'
-import { scanLog } from './scan.ts'
-import { verifyRun } from './verify.ts'
+import { parseFailpoints } from '../../src/runs/failpoints.ts'
+import { codeOf, groundForEach } from '../../src/runs/ground.test-support.ts'
+import { openRun } from '../../src/runs/open.ts'
+import { readRun } from '../../src/runs/reader.ts'
+import { repairTail } from '../../src/runs/recover.ts'
+import type { Run } from '../../src/runs/run.ts'
+import { scanLog } from '../../src/runs/scan.ts'
+import { verifyRun } from '../../src/runs/verify.ts'
 
 const ground = groundForEach()
 
