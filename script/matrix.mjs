@@ -26,7 +26,7 @@ const shortForms = {
   conformance: ['conformance/bwrap', 'conformance/local'],
   attacks: ['attacks/descriptors', 'attacks/processes', 'attacks/cells'],
   faults: ['faults/kill', 'faults/output'],
-  e2e: ['e2e/cli', 'e2e/run-library', 'e2e/server-http', 'e2e/client'],
+  e2e: ['e2e/cli', 'e2e/run-library', 'e2e/client-api'],
 }
 
 const usage = `Usage: script/matrix [--suites ${allSuites.join(',')}] [--short] [--others] [versions…]

@@ -1,4 +1,5 @@
 // From a place to an open regular file. What is opened is the inode that was examined, not its name.
+import { randomBytes } from 'node:crypto'
 import { closeSync, constants } from 'node:fs'
 import type { BigIntStats } from 'node:fs'
 import { isWaypoint, walk, type Arrival, type Reach } from './contain.ts'
@@ -36,15 +37,27 @@ export function openSoleName(
   try {
     const stats = statsOf(fd)
     if (stats.nlink > 1n) throw severalNames(asked)
-    const named = statsInside(parent.fd, name)
-    const unchanged = named !== undefined && sameInode(named, stats) && named.ctimeNs === stats.ctimeNs
-    if (unchanged && stats.nlink === 1n && named.nlink === 1n) return { fd, stats }
+    const isSoleName = (): boolean => {
+      const named = statsInside(parent.fd, name)
+      const unchanged = named !== undefined && sameInode(named, stats) && named.ctimeNs === stats.ctimeNs
+      return unchanged && stats.nlink === 1n && named.nlink === 1n
+    }
+    // For a moment of an unlink the count is one already and the name still there; it is over when the directory is free.
+    if (isSoleName()) {
+      waitForDirectory(parent.fd)
+      if (isSoleName()) return { fd, stats }
+    }
   } catch (error) {
     closeSync(fd)
     throw error
   }
   closeSync(fd)
   return undefined
+}
+
+/** A name that nobody has asked for before is looked up under the directory's lock, which every change of names holds. */
+function waitForDirectory(fd: number): void {
+  statsInside(fd, `.glovebox-look-${randomBytes(12).toString('hex')}`)
 }
 
 /** Walks to a file that the caller may read, and opens it. The caller closes the descriptor. */

@@ -14,7 +14,7 @@ import { execFileSync } from 'node:child_process'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { guestIdIn, openHost, starters, undefended, type AttackHost, type Guest } from './host.ts'
+import { attackedBackend, guestIdIn, openHost, starters, undefended, type AttackHost, type Guest } from './host.ts'
 import { secret } from './scene.ts'
 
 const operatorSecrets = {
@@ -194,8 +194,8 @@ describe.each(starters)('environment, started by %s', (starter) => {
       .filter((name) => /^\d+$/.test(name))
       .map((pid) => readQuietly(`/proc/${pid}/cmdline`))
     expect(
-      lines.some((line) => line.includes('bwrap')),
-      'control: bwrap is running',
+      lines.some((line) => line.includes(attackedBackend)),
+      'control: the boundary is running',
     ).toBe(true)
     expect(lines.filter((line) => line.includes(token))).toEqual([])
     expect(outsideView.stdout).not.toContain(token)
