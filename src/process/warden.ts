@@ -1,8 +1,6 @@
 // A warden outlives this process for a moment, in case it is killed: it then ends what still carries a token that only our
 // children carry. The kernel's own means (die with parent, pid namespaces) have gaps of microseconds while a boundary is
 // being set up, in which nothing would ever end what is left. It is a shell that waits on a pipe which only we hold.
-import { closeSync, openSync } from 'node:fs'
-import { Socket } from 'node:net'
 import type { Spawner } from './spawn.ts'
 
 export interface WardenRequest {
@@ -37,31 +35,26 @@ export interface Warden {
 
 export function startWarden(spawner: Spawner, { token, uid, gid }: WardenRequest): Warden {
   const [file, ...args] = wardenCommand
-  const nowhere = openSync('/dev/null', 'r+')
-  try {
-    const child = spawner.startRaw({
-      file,
-      args,
-      cwd: '/',
-      env: wardenEnvironment,
-      stdio: ['pipe', nowhere, nowhere],
-      // In a session of its own: a signal to our process group must not reach it.
-      detached: true,
-      ...(uid === undefined ? {} : { uid }),
-      ...(gid === undefined ? {} : { gid }),
-    })
-    child.on('error', () => {})
-    child.stdin?.on('error', () => {})
-    child.stdin?.write(`${token}\n`)
-    child.unref()
-    if (child.stdin instanceof Socket) child.stdin.unref()
-    return {
-      dismiss() {
-        child.kill('SIGKILL')
-        child.stdin?.destroy()
-      },
-    }
-  } finally {
-    closeSync(nowhere)
+  const child = spawner.spawnChild({
+    file,
+    args,
+    cwd: '/',
+    env: wardenEnvironment,
+    stdin: 'pipe',
+    // In a session of its own: a signal to our process group must not reach it.
+    detached: true,
+    ...(uid === undefined ? {} : { uid }),
+    ...(gid === undefined ? {} : { gid }),
+  })
+  child.stdin?.on('error', () => {})
+  child.stdin?.write(`${token}\n`)
+  child.stdout.resume()
+  child.stderr.resume()
+  child.unref()
+  return {
+    dismiss() {
+      child.kill('SIGKILL')
+      child.stdin?.destroy()
+    },
   }
 }

@@ -63,6 +63,12 @@ export function openCell(child: SpawnedChild, parts: CellParts): Cell {
     return blameMemory(exit, parts)
   }
 
+  let isIdle = true
+  // Nobody reads any more from a cell that ended at rest; else whoever still does lets go of the pipes at their end.
+  const gone = followed.exit.then(() => {
+    if (isIdle) for (const pipe of [child.stdout, child.stderr, child.report]) pipe?.destroy()
+  })
+
   const becomesFit = async (performed: Promise<ProcessExit>): Promise<boolean> => {
     const { code, signal } = await performed
     if (code === undefined && signal === undefined) return false
@@ -80,16 +86,19 @@ export function openCell(child: SpawnedChild, parts: CellParts): Cell {
 
   return {
     run(line) {
+      isIdle = false
       const [stdout, stderr] = [out.begin(), err.begin()]
       const exit = perform(line)
-      fitness = becomesFit(exit).catch(() => false)
+      fitness = becomesFit(exit)
+        .catch(() => false)
+        .finally(() => (isIdle = true))
       return { stdin: null, stdout, stderr, exit, kill: followed.kill }
     },
     isFit: () => fitness,
     isSettling: () => settling,
     stands: (mountPoints) => knownPid !== undefined && standIn(knownPid, mountPoints),
     kill: followed.kill,
-    gone: followed.exit,
+    gone,
     ref: () => child.ref(),
     unref: () => child.unref(),
   }

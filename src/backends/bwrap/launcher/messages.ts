@@ -52,7 +52,7 @@ export type Answer = string | number | LaidLayers
 export type FromThread =
   | { readonly kind: 'ready' }
   | { readonly kind: 'done'; readonly serial: number; readonly value: Answer }
-  | { readonly kind: 'failed'; readonly serial: number; readonly what: string }
+  | { readonly kind: 'failed'; readonly serial: number; readonly what: string; readonly code?: string }
   | {
       readonly kind: 'exited'
       readonly pid: number

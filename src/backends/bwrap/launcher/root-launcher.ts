@@ -36,9 +36,10 @@ async function launchThrough(thread: Worker): Promise<Launcher> {
       const wiring = wire([wireInput(stdin, nullDescriptor), 'fromChild', 'fromChild', ...extraDescriptors], makePipe)
       const stdio = wiring.stdio as readonly number[]
       wiring.giveChildEnds(guestKernelId, guestKernelId)
-      const pid = (await talk.ask({
-        kind: 'launch',
-        request: { file, args, stdio, childEnds: wiring.childEnds },
+      const request = { file, args, stdio, childEnds: wiring.childEnds }
+      const pid = (await talk.ask({ kind: 'launch', request }).catch((error: unknown) => {
+        for (const stream of wiring.ours()) stream?.destroy()
+        throw error
       })) as number
       const ended = talk.endOf(pid)
       let running = true
@@ -78,6 +79,9 @@ const threadFile = (): URL =>
     import.meta.url.endsWith('.ts') ? '../../../../dist/backends/bwrap/launcher/thread.js' : './thread.js',
     import.meta.url,
   )
+
+const failure = ({ what, code }: { readonly what: string; readonly code?: string }): Error =>
+  Object.assign(new Error(what), code === undefined ? {} : { code })
 
 function killQuietly(pid: number, signal: NodeJS.Signals): void {
   try {
@@ -138,7 +142,7 @@ function converse(thread: Worker): Conversation {
       const asked = waiting.get(message.serial)
       waiting.delete(message.serial)
       if (message.kind === 'done') asked?.resolve(message.value)
-      else asked?.reject(new Error(message.what))
+      else asked?.reject(failure(message))
     }
     settleRefs()
   })

@@ -63,11 +63,16 @@ async function perform(message: ToThread): Promise<Answer> {
   return message.target
 }
 
+/** The code tells a fault of the machine from others, and an error's own does not cross between threads. */
+function toldOf(error: unknown): { readonly what: string; readonly code?: string } {
+  if (!(error instanceof Error)) return { what: String(error) }
+  return 'code' in error ? { what: error.message, code: String(error.code) } : { what: error.message }
+}
+
 port.on('message', (message: ToThread) => {
   void perform(message).then(
     (value) => say({ kind: 'done', serial: message.serial, value }),
-    (error: unknown) =>
-      say({ kind: 'failed', serial: message.serial, what: error instanceof Error ? error.message : String(error) }),
+    (error: unknown) => say({ kind: 'failed', serial: message.serial, ...toldOf(error) }),
   )
 })
 say({ kind: 'ready' })
