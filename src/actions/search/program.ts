@@ -10,7 +10,7 @@ export interface SearchRun {
   readonly root: SearchRoot
   readonly arguments: readonly string[]
   readonly output: Omit<RecordOptions, 'take'>
-  /** Returns false when enough has been seen: the program is then ended, whatever it has not read yet. */
+  /** Returns false when enough has been seen: the program then gets a moment to come to its end, and is ended. */
   readonly take: (record: Buffer) => boolean
   readonly stderrLine?: (line: string) => void
   readonly stdin?: RunOptions['stdin']
@@ -28,15 +28,18 @@ export const fixedArguments = ['--no-config', '--hidden', '--no-ignore', '--no-f
 
 const newline = 0x0a
 const maxDiagnosticBytes = 16 * 1024
+/** A command that is ended by force may take its boundary with it, and a new one costs more than the end of most searches. */
+const patienceMs = 20
 
 export async function runSearch(context: ActionContext, run: SearchRun): Promise<SearchEnd> {
   const enough = new AbortController()
+  let ending: NodeJS.Timeout | undefined
   let stopped = false
   const stdout = recordReader({
     ...run.output,
     take(record) {
       stopped = !run.take(record)
-      if (stopped) enough.abort()
+      if (stopped) ending = setTimeout(() => enough.abort(), patienceMs)
       return !stopped
     },
   })
@@ -48,13 +51,15 @@ export async function runSearch(context: ActionContext, run: SearchRun): Promise
       return true
     },
   })
-  const result = await context.run([context.searchProgram, ...run.arguments], {
-    cwd: run.root.directory,
-    onStdout: (chunk) => stdout.push(chunk),
-    onStderr: (chunk) => stderr.push(chunk),
-    signal: run.signal === undefined ? enough.signal : AbortSignal.any([run.signal, enough.signal]),
-    ...(run.stdin === undefined ? {} : { stdin: run.stdin }),
-  })
+  const result = await context
+    .run([context.searchProgram, ...run.arguments], {
+      cwd: run.root.directory,
+      onStdout: (chunk) => stdout.push(chunk),
+      onStderr: (chunk) => stderr.push(chunk),
+      signal: run.signal === undefined ? enough.signal : AbortSignal.any([run.signal, enough.signal]),
+      ...(run.stdin === undefined ? {} : { stdin: run.stdin }),
+    })
+    .finally(() => clearTimeout(ending))
   if (!stopped) {
     stdout.end()
     stderr.end()
