@@ -8,7 +8,7 @@ import { sha256Schema, timestampSchema } from './run.ts'
 /** `000001`: as wide as it takes for names to sort as numbers do. */
 export const actionDirectoryName = (number: number): string => String(number).padStart(6, '0')
 
-/** Bytes in a file beside action.json, under the name of the field (`stdin`, `stdout`, `stderr`, `content`). */
+/** Bytes in a file beside action.json, under the name of the field (`stdin`, `stdout`, `stderr`, `content`); no bytes, no file. */
 export const keptBytesSchema = z.strictObject({
   /** Of all that there was, also where less was kept. */
   bytes: z.int().nonnegative(),

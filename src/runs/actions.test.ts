@@ -33,7 +33,7 @@ const begin = (run: Run, number: number) =>
 async function end(run: Run, number: number, record: unknown = recordOf(number)): Promise<void> {
   const place = join(run.directory, 'logs', 'actions', actionDirectoryName(number))
   mkdirSync(place, { recursive: true })
-  const files = { 'action.json': JSON.stringify(record), stdout: `${number}\n`, stderr: '' }
+  const files = { 'action.json': JSON.stringify(record), stdout: `${number}\n` }
   for (const [name, text] of Object.entries(files)) writeFileSync(join(place, name), text)
   const hashes = Object.fromEntries(Object.entries(files).map(([name, text]) => [name, sha256(text)]))
   const data = { number, action: 'run', ended: { by: 'exit', code: 0 }, error: null, hashes }
@@ -47,6 +47,16 @@ async function runWith(numbers: readonly number[]): Promise<Run> {
     await begin(run, number)
     await end(run, number)
   }
+  return run
+}
+
+/** Its record speaks of an output that no event vouches for. */
+async function runWithMissingOutput(): Promise<Run> {
+  const run = await ground().create()
+  await run.transition('running')
+  await begin(run, 1)
+  await end(run, 1, { ...recordOf(1), stdout: kept('more\n') })
+  rmSync(placeOf(run, 1, 'stdout'))
   return run
 }
 
@@ -69,6 +79,13 @@ describe('readActions', () => {
       [3, 'echo 3'],
     ])
     expect(Buffer.from((await actions[1]?.files.read('stdout')) ?? []).toString()).toBe('2\n')
+  })
+
+  it('no bytes have no file, and are read as none', async () => {
+    const [action] = await all((await runWith([1])).directory)
+    expect(await action?.files.read('stderr')).toHaveLength(0)
+    const [other] = await all((await runWithMissingOutput()).directory)
+    expect(await codeOf(async () => other?.files.read('stdout'))).toBe('RECORD_DAMAGED')
   })
 
   it('tells which actions began while another was at work, by the order of events', async () => {

@@ -70,6 +70,7 @@ async function readAction(directory: string, { number, hashes, overlaps }: Index
   const read = async (name: KeptName): Promise<Uint8Array> => {
     const told = record[name]
     if (told === null) throw damaged(number, name, 'action.json speaks of no such file')
+    if (told.kept_bytes === 0 && !Object.hasOwn(hashes, name)) return new Uint8Array()
     const kept = await readVouched(directory, { number, name, hashes, maxBytes: maxKeptBytes })
     if (kept.length !== told.kept_bytes || hashes[name] !== told.sha256) {
       throw damaged(number, name, 'log and action.json say different things of it')

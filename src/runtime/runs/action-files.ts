@@ -74,7 +74,8 @@ export function filesOf(told: ToldAction): Readonly<Record<string, Kept>> {
   const beside = (name: string, output: Output | undefined): KeptBytes | null => {
     if (output === undefined || isRefused) return null
     const kept = keep(output.bytes)
-    files[name] = kept
+    // Each file costs the disk as much as the exec itself; of no bytes action.json tells all there is.
+    if (output.bytes.length > 0) files[name] = kept
     return { bytes: output.totalBytes, kept_bytes: output.bytes.length, sha256: kept.sha256 }
   }
   const record: RecordedAction = {
