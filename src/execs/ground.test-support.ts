@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { newExecId } from '../contract/ids.ts'
-import type { ExecRow } from '../contract/store.ts'
+import { queuedExec, type ExecRow } from '../contract/store.ts'
 import { resolvePolicy } from '../policy/resolve.ts'
 import { artifactsPath, filesPlace, makeExecPlace, makeProject } from './layout.ts'
 import { toSnapshot } from './policy-words.ts'
@@ -38,6 +38,7 @@ export function makeGround(): Ground {
 export function someRow(change: Partial<ExecRow> = {}): ExecRow {
   const name = { project_id: 'project', exec_id: newExecId() }
   return {
+    ...queuedExec,
     ...name,
     task_id: null,
     conversation_id: null,
@@ -48,21 +49,8 @@ export function someRow(change: Partial<ExecRow> = {}): ExecRow {
     cwd: '/workspace/work',
     env_keys: [],
     policy_snapshot: toSnapshot(resolvePolicy([]).effective),
-    status: 'QUEUED',
-    exit_code: null,
-    error_reason: null,
-    started_at: null,
-    ended_at: null,
-    duration_ms: null,
     artifacts_path: artifactsPath(name),
-    stdout_truncated: false,
-    stderr_truncated: false,
     created_at: new Date().toISOString(),
-    owner: null,
-    fence: 0,
-    backend: null,
-    boundary_id: null,
-    cancel_requested_at: null,
     ...change,
   }
 }

@@ -5,7 +5,7 @@ import { dirname } from 'node:path'
 import type { ExecRequest } from '../contract/exec-record.ts'
 import { newExecId } from '../contract/ids.ts'
 import type { ResolvedPolicy } from '../contract/policy.ts'
-import type { ExecRow, Store } from '../contract/store.ts'
+import { queuedExec, type ExecRow, type Store } from '../contract/store.ts'
 import { GloveboxError, isGloveboxError } from '../errors/error.ts'
 import type { Boundaries } from './boundaries.ts'
 import { cwdOf, wordsOf } from './command.ts'
@@ -164,6 +164,7 @@ function newRow({ now, self }: SubmitParts, { request, project }: Asked, checked
   const name = { project_id: project, exec_id: newExecId() }
   return {
     ...name,
+    ...queuedExec,
     task_id: request.task_ref?.task_id ?? null,
     conversation_id: request.task_ref?.conversation_id ?? null,
     skill_id: request.skill_id ?? null,
@@ -173,22 +174,10 @@ function newRow({ now, self }: SubmitParts, { request, project }: Asked, checked
     cwd: checked.cwd,
     env_keys: Object.keys(checked.env).toSorted(),
     policy_snapshot: toSnapshot(checked.resolved.effective),
-    status: 'QUEUED',
-    exit_code: null,
-    error_reason: null,
-    started_at: null,
-    ended_at: null,
-    duration_ms: null,
     artifacts_path: artifactsPath(name),
-    stdout_truncated: false,
-    stderr_truncated: false,
     created_at: now().toISOString(),
     // Values of its environment are known here alone, so that nobody else could run it.
     owner: Object.keys(checked.env).length === 0 ? null : self,
-    fence: 0,
-    backend: null,
-    boundary_id: null,
-    cancel_requested_at: null,
   }
 }
 

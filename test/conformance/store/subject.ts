@@ -1,7 +1,15 @@
 // What each part of the suite is given: stores on one new database, as many as it asks for, as several servers would.
 import { newExecId } from '../../../src/contract/ids.ts'
 import { newRunId } from '../../../src/contract/run.ts'
-import type { ExecRow, Page, PageKey, RunRow, Store, TokenRow } from '../../../src/contract/store.ts'
+import {
+  queuedExec,
+  type ExecRow,
+  type Page,
+  type PageKey,
+  type RunRow,
+  type Store,
+  type TokenRow,
+} from '../../../src/contract/store.ts'
 
 export interface Subject {
   /** Stores on the same new database. */
@@ -12,6 +20,7 @@ export interface Subject {
 export const at = (second: number): string => new Date(Date.UTC(2026, 0, 1) + second * 1000).toISOString()
 
 export const execRow = (change: Partial<ExecRow> = {}): ExecRow => ({
+  ...queuedExec,
   exec_id: newExecId(),
   project_id: 'p1',
   task_id: null,
@@ -23,21 +32,8 @@ export const execRow = (change: Partial<ExecRow> = {}): ExecRow => ({
   cwd: null,
   env_keys: [],
   policy_snapshot: {},
-  status: 'QUEUED',
-  exit_code: null,
-  error_reason: null,
-  started_at: null,
-  ended_at: null,
-  duration_ms: null,
   artifacts_path: 'workspace/projects/p1/artifacts/x',
-  stdout_truncated: false,
-  stderr_truncated: false,
   created_at: at(0),
-  owner: null,
-  fence: 0,
-  backend: null,
-  boundary_id: null,
-  cancel_requested_at: null,
   ...change,
 })
 

@@ -175,32 +175,21 @@ export const execRoutes: RouteModule<ExecParts> = ({ execs: served, lister }) =>
         return answerExec(execs, row)
       },
     }),
-    defineRoute({
-      method: 'get',
-      path: '/sandbox/execs/{exec_id}/stdout',
-      tag,
-      summary: 'What the command wrote on its standard output, as far as it was kept.',
-      scope: 'read',
-      params,
-      headers: { Range: 'One range of bytes.' },
-      answers: { 200: { description: 'All of it.', bytes: true }, 206: { description: 'The range.', bytes: true } },
-      errors: ['RANGE_NOT_SATISFIABLE'],
-      handle: async ({ params: { exec_id }, principal, header }) =>
-        bytes(await output('stdout.txt', exec_id, principal), header('range')),
-    }),
-    defineRoute({
-      method: 'get',
-      path: '/sandbox/execs/{exec_id}/stderr',
-      tag,
-      summary: 'What the command wrote on its standard error, as far as it was kept.',
-      scope: 'read',
-      params,
-      headers: { Range: 'One range of bytes.' },
-      answers: { 200: { description: 'All of it.', bytes: true }, 206: { description: 'The range.', bytes: true } },
-      errors: ['RANGE_NOT_SATISFIABLE'],
-      handle: async ({ params: { exec_id }, principal, header }) =>
-        bytes(await output('stderr.txt', exec_id, principal), header('range')),
-    }),
+    ...(['stdout', 'stderr'] as const).map((stream) =>
+      defineRoute({
+        method: 'get',
+        path: `/sandbox/execs/{exec_id}/${stream}`,
+        tag,
+        summary: `What the command wrote on its standard ${stream === 'stdout' ? 'output' : 'error'}, as far as it was kept.`,
+        scope: 'read',
+        params,
+        headers: { Range: 'One range of bytes.' },
+        answers: { 200: { description: 'All of it.', bytes: true }, 206: { description: 'The range.', bytes: true } },
+        errors: ['RANGE_NOT_SATISFIABLE'],
+        handle: async ({ params: { exec_id }, principal, header }) =>
+          bytes(await output(`${stream}.txt`, exec_id, principal), header('range')),
+      }),
+    ),
     defineRoute({
       method: 'get',
       path: '/sandbox/execs/{exec_id}/artifacts',
