@@ -1,13 +1,6 @@
-import type { AttackRow } from './row.ts'
+import { rowsOf, type AttackRow } from './row.ts'
 
-const blocked = (title: string, defence: string, more: Partial<AttackRow> = {}): AttackRow => ({
-  area: 'actions',
-  title,
-  defence,
-  bwrap: 'blocked',
-  local: 'blocked',
-  ...more,
-})
+const { blocked } = rowsOf('actions', { local: 'blocked' })
 
 export const actions: readonly AttackRow[] = [
   blocked('run_command neither writes nor starts other programs', 'a bounded set of programs and of their options'),

@@ -1,14 +1,6 @@
-import type { AttackRow } from './row.ts'
+import { rowsOf, type AttackRow } from './row.ts'
 
-const blocked = (title: string, defence: string, more: Partial<AttackRow> = {}): AttackRow => ({
-  area: 'cells',
-  title,
-  defence,
-  bwrap: 'blocked',
-  local: 'not a boundary',
-  ...more,
-})
-
+const { blocked } = rowsOf('cells')
 export const cells: readonly AttackRow[] = [
   blocked(
     'a command cannot speak to the keeper of its cell, nor in its name',

@@ -1,12 +1,6 @@
-import type { AttackRow } from './row.ts'
+import { rowsOf, type AttackRow } from './row.ts'
 
-const blocked = (title: string, defence: string): AttackRow => ({
-  area: 'descriptors',
-  title,
-  defence,
-  bwrap: 'blocked',
-  local: 'not a boundary',
-})
+const { blocked } = rowsOf('descriptors')
 
 export const descriptors: readonly AttackRow[] = [
   blocked(

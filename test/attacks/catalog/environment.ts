@@ -1,14 +1,6 @@
-import type { AttackRow } from './row.ts'
+import { rowsOf, type AttackRow } from './row.ts'
 
-const blocked = (title: string, defence: string, more: Partial<AttackRow> = {}): AttackRow => ({
-  area: 'environment',
-  title,
-  defence,
-  bwrap: 'blocked',
-  local: 'not a boundary',
-  ...more,
-})
-
+const { blocked } = rowsOf('environment')
 export const environment: readonly AttackRow[] = [
   blocked("a secret of the operator's environment is not in the guest's", 'an allow-list of names', {
     local: 'blocked',

@@ -1,13 +1,7 @@
-import type { AttackRow } from './row.ts'
+import { rowsOf, type AttackRow } from './row.ts'
 
 // Held by the server above every backend that binds directories.
-const blocked = (title: string, defence: string): AttackRow => ({
-  area: 'execs',
-  title,
-  defence,
-  bwrap: 'blocked',
-  local: 'not a boundary',
-})
+const { blocked } = rowsOf('execs')
 
 export const execs: readonly AttackRow[] = [
   blocked(

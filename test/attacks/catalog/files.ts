@@ -1,22 +1,6 @@
-import type { AttackRow } from './row.ts'
+import { rowsOf, type AttackRow } from './row.ts'
 
-const blocked = (title: string, defence: string, more: Partial<AttackRow> = {}): AttackRow => ({
-  area: 'files',
-  title,
-  defence,
-  bwrap: 'blocked',
-  local: 'not a boundary',
-  ...more,
-})
-const open = (title: string, why: string, more: Partial<AttackRow> = {}): AttackRow => ({
-  area: 'files',
-  title,
-  defence: 'none',
-  bwrap: 'not a boundary',
-  local: 'not a boundary',
-  why,
-  ...more,
-})
+const { blocked, open } = rowsOf('files')
 const byActions = { local: 'blocked' } as const
 
 export const files: readonly AttackRow[] = [

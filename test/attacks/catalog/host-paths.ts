@@ -1,14 +1,7 @@
-import type { AttackRow } from './row.ts'
+import { rowsOf, type AttackRow } from './row.ts'
 
 // The file actions are the same code for every backend of this machine.
-const blocked = (title: string, defence: string, more: Partial<AttackRow> = {}): AttackRow => ({
-  area: 'host-paths',
-  title,
-  defence,
-  bwrap: 'blocked',
-  local: 'blocked',
-  ...more,
-})
+const { blocked } = rowsOf('host-paths', { local: 'blocked' })
 
 export const hostPaths: readonly AttackRow[] = [
   blocked('a NUL in a path is refused', 'checked when the path is read', { seen: 'srt nul_in_path' }),

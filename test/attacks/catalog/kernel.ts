@@ -1,24 +1,6 @@
-import type { AttackRow } from './row.ts'
+import { rowsOf, type AttackRow } from './row.ts'
 
-const blocked = (title: string, defence: string, more: Partial<AttackRow> = {}): AttackRow => ({
-  area: 'kernel',
-  title,
-  defence,
-  bwrap: 'blocked',
-  local: 'not a boundary',
-  ...more,
-})
-
-const open = (title: string, why: string, more: Partial<AttackRow> = {}): AttackRow => ({
-  area: 'kernel',
-  title,
-  defence: 'none',
-  bwrap: 'not a boundary',
-  local: 'not a boundary',
-  why,
-  ...more,
-})
-
+const { blocked, open } = rowsOf('kernel')
 export const kernel: readonly AttackRow[] = [
   blocked('/proc/sys cannot be written', 'bound read-only; the guest is never kernel uid 0', {
     seen: 'core_pattern as root, also in bwrap 0.11.1',

@@ -1,12 +1,6 @@
-import type { AttackRow } from './row.ts'
+import { rowsOf, type AttackRow } from './row.ts'
 
-const blocked = (title: string, defence: string): AttackRow => ({
-  area: 'layers',
-  title,
-  defence,
-  bwrap: 'blocked',
-  local: 'not a boundary',
-})
+const { blocked } = rowsOf('layers')
 
 export const layers: readonly AttackRow[] = [
   blocked('a lower layer cannot be written from inside', 'overlayfs copies a file up before the first change'),

@@ -1,24 +1,6 @@
-import type { AttackRow } from './row.ts'
+import { rowsOf, type AttackRow } from './row.ts'
 
-const blocked = (title: string, defence: string, more: Partial<AttackRow> = {}): AttackRow => ({
-  area: 'limits',
-  title,
-  defence,
-  bwrap: 'blocked',
-  local: 'not a boundary',
-  ...more,
-})
-
-const open = (title: string, why: string, more: Partial<AttackRow> = {}): AttackRow => ({
-  area: 'limits',
-  title,
-  defence: 'none',
-  bwrap: 'not a boundary',
-  local: 'not a boundary',
-  why,
-  ...more,
-})
-
+const { blocked, open } = rowsOf('limits')
 export const limits: readonly AttackRow[] = [
   blocked(
     'a fork bomb is ended and the host stays responsive',

@@ -1,24 +1,6 @@
-import type { AttackRow } from './row.ts'
+import { rowsOf, type AttackRow } from './row.ts'
 
-const blocked = (title: string, defence: string, more: Partial<AttackRow> = {}): AttackRow => ({
-  area: 'output',
-  title,
-  defence,
-  bwrap: 'blocked',
-  local: 'not a boundary',
-  ...more,
-})
-
-const open = (title: string, why: string, more: Partial<AttackRow> = {}): AttackRow => ({
-  area: 'output',
-  title,
-  defence: 'none',
-  bwrap: 'not a boundary',
-  local: 'not a boundary',
-  why,
-  ...more,
-})
-
+const { blocked, open } = rowsOf('output')
 export const output: readonly AttackRow[] = [
   blocked('a denial carries no control characters', 'what a message names is shown only if it is plain text'),
   blocked('printed words decide nothing', 'status travels on a descriptor that the guest does not have', {

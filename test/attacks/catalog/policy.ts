@@ -1,14 +1,7 @@
-import type { AttackRow } from './row.ts'
+import { rowsOf, type AttackRow } from './row.ts'
 
 // Policy is decided before a backend is asked, so what holds here holds for every one.
-const blocked = (title: string, defence: string, more: Partial<AttackRow> = {}): AttackRow => ({
-  area: 'policy',
-  title,
-  defence,
-  bwrap: 'blocked',
-  local: 'blocked',
-  ...more,
-})
+const { blocked } = rowsOf('policy', { local: 'blocked' })
 
 export const policy: readonly AttackRow[] = [
   blocked('a request above a ceiling is refused', 'only the operator moves a ceiling; nothing is clamped', {

@@ -1,14 +1,6 @@
-import type { AttackRow } from './row.ts'
+import { rowsOf, type AttackRow } from './row.ts'
 
-const blocked = (title: string, defence: string, more: Partial<AttackRow> = {}): AttackRow => ({
-  area: 'processes',
-  title,
-  defence,
-  bwrap: 'blocked',
-  local: 'not a boundary',
-  ...more,
-})
-
+const { blocked } = rowsOf('processes')
 export const processes: readonly AttackRow[] = [
   blocked('a process of the host is neither seen nor signalled', 'a pid namespace with a /proc of its own', {
     seen: 'Landlock before ABI 6',

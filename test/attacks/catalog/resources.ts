@@ -1,14 +1,6 @@
-import type { AttackRow } from './row.ts'
+import { rowsOf, type AttackRow } from './row.ts'
 
-const blocked = (title: string, defence: string, more: Partial<AttackRow> = {}): AttackRow => ({
-  area: 'resources',
-  title,
-  defence,
-  bwrap: 'blocked',
-  local: 'not a boundary',
-  ...more,
-})
-
+const { blocked } = rowsOf('resources')
 export const resources: readonly AttackRow[] = [
   blocked('the root directory cannot be filled', 'the root is read-only in the end'),
   blocked('/dev cannot be filled', '/dev is read-only in the end'),

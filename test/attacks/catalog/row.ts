@@ -16,3 +16,17 @@ export interface AttackRow {
   /** Why it is not stopped; demanded for `not a boundary` on bwrap. */
   readonly why?: string
 }
+
+type Made = (title: string, text: string, more?: Partial<AttackRow>) => AttackRow
+
+/** Rows of one area as most of them are: held by every boundary but `local`, or by none, with the reason. */
+export function rowsOf(
+  area: string,
+  { local = 'not a boundary' }: { readonly local?: Outcome } = {},
+): { readonly blocked: Made; readonly open: Made } {
+  const row = { area, local }
+  return {
+    blocked: (title, defence, more) => ({ ...row, title, defence, bwrap: 'blocked', ...more }),
+    open: (title, why, more) => ({ ...row, title, defence: 'none', bwrap: 'not a boundary', why, ...more }),
+  }
+}

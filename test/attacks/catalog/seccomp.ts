@@ -1,14 +1,8 @@
 // The attacks that the filter answers, from the table that its tests are made of.
 import { attacks } from '../seccomp-attempts.ts'
-import type { AttackRow } from './row.ts'
+import { rowsOf, type AttackRow } from './row.ts'
 
-const blocked = (title: string, defence: string): AttackRow => ({
-  area: 'seccomp',
-  title,
-  defence,
-  bwrap: 'blocked',
-  local: 'not a boundary',
-})
+const { blocked } = rowsOf('seccomp')
 
 export const seccomp: readonly AttackRow[] = [
   ...attacks.map(({ title }) => blocked(title, 'system-call filter')),

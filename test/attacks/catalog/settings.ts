@@ -1,14 +1,7 @@
-import type { AttackRow } from './row.ts'
+import { rowsOf, type AttackRow } from './row.ts'
 
 // Settings are read before a backend is chosen, so what holds here holds for every one.
-const blocked = (title: string, defence: string, more: Partial<AttackRow> = {}): AttackRow => ({
-  area: 'settings',
-  title,
-  defence,
-  bwrap: 'blocked',
-  local: 'blocked',
-  ...more,
-})
+const { blocked } = rowsOf('settings', { local: 'blocked' })
 
 export const settings: readonly AttackRow[] = [
   blocked('settings that another party could have written are refused', 'owner and mode are checked on the descriptor'),

@@ -1,24 +1,6 @@
-import type { AttackRow } from './row.ts'
+import { rowsOf, type AttackRow } from './row.ts'
 
-const blocked = (title: string, defence: string, more: Partial<AttackRow> = {}): AttackRow => ({
-  area: 'sockets',
-  title,
-  defence,
-  bwrap: 'blocked',
-  local: 'not a boundary',
-  ...more,
-})
-
-const open = (title: string, why: string, more: Partial<AttackRow> = {}): AttackRow => ({
-  area: 'sockets',
-  title,
-  defence: 'none',
-  bwrap: 'not a boundary',
-  local: 'not a boundary',
-  why,
-  ...more,
-})
-
+const { blocked, open } = rowsOf('sockets')
 export const sockets: readonly AttackRow[] = [
   blocked(
     'a socket of the host is not there to connect to',
