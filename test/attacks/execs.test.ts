@@ -14,6 +14,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { filesBelow } from '../fixtures/files-below.ts'
 import { recordNames, type ExecArtifacts, type ExecMeta, type ExecRecord } from '../../src/contract/exec-record.ts'
 import { makePlace, shell, startExecServer, type ExecServer } from '../fixtures/exec-server.ts'
 
@@ -180,13 +181,8 @@ describe('records of an exec', () => {
 })
 
 describe('the environment of an exec', () => {
-  const names = (directory: string): readonly string[] =>
-    readdirSync(directory, { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile())
-      .map((entry) => join(entry.parentPath, entry.name))
-
   const filesWith = (directory: string, text: string): readonly string[] =>
-    names(directory).filter((path) => {
+    filesBelow(directory).filter((path) => {
       try {
         return readFileSync(path).includes(text)
       } catch {
