@@ -1,0 +1,216 @@
+// The way to a WebSocket: the same steps in the same order as for any request, and all of them before anything is upgraded: host and
+// origin, token or ticket, share of the server, scope, input, record. What is refused is answered as HTTP.
+import { type IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { v7 } from 'uuid'
+import { WebSocketServer, type WebSocket } from 'ws'
+import { GloveboxError } from '../../errors/error.ts'
+import { renderForOperator } from '../../errors/render.ts'
+import type { AppParts } from './app.ts'
+import { requireScope } from './auth.ts'
+import { guard } from './guard.ts'
+import type { Principal } from './principal.ts'
+import { isFault, problemOf } from './problem.ts'
+import { refuseOnSocket } from './raw-answer.ts'
+import { check, queryOf, refuseQuery } from './request.ts'
+import type { Call, Route } from './route.ts'
+import { serveSocket, type Attached } from './socket.ts'
+import { paramsIn } from './table.ts'
+import type { Tickets } from './tickets.ts'
+
+export type UpgradeListener = (incoming: IncomingMessage, socket: Duplex, head: Buffer) => void
+
+interface UpgradeParts extends Omit<AppParts, 'metrics'> {
+  readonly tickets: Tickets
+  /** For a request that offers to go on in another protocol than this one, and need not be taken at its word. */
+  readonly onRequest: (incoming: IncomingMessage, outgoing: ServerResponse) => unknown
+}
+
+export const terminalProtocol = 'glovebox.terminal.v1'
+const ticketPrefix = 'glovebox.ticket.'
+/** More than anybody types or pastes at a time; a client cuts what is longer. */
+const mostMessageBytes = 64 * 1024
+
+export function createUpgrader(parts: UpgradeParts): UpgradeListener {
+  const sockets = new WebSocketServer({
+    noServer: true,
+    maxPayload: mostMessageBytes,
+    // SECURITY: a few bytes could inflate to many. test/e2e/server-shells: "a message beyond the limit ends the connection, and so does one that means nothing"
+    perMessageDeflate: false,
+    handleProtocols: (offered) => (offered.has(terminalProtocol) ? terminalProtocol : false),
+  })
+  return (incoming, socket, head) => {
+    if (!isWebSocket(incoming)) return answerPlainly(incoming, socket, parts)
+    const requestId = `req_${v7().replaceAll('-', '')}`
+    socket.on('error', () => {})
+    void admit(incoming, requestId, parts).then(
+      (admitted) => {
+        if (socket.destroyed) return admitted.leave()
+        socket.once('close', admitted.leave)
+        sockets.handleUpgrade(incoming, socket, head, (upgraded) => void follow(upgraded, admitted, requestId, parts))
+      },
+      (error: unknown) => refuse(error, { socket, requestId, parts, incoming }),
+    )
+  }
+}
+
+const isWebSocket = ({ headers }: IncomingMessage): boolean => headers.upgrade?.toLowerCase() === 'websocket'
+
+/** Some clients offer HTTP/2 with every request. Node hands such a request over without its body, so only one that has none can be
+ * answered. */
+function answerPlainly(incoming: IncomingMessage, socket: Duplex, { onRequest }: UpgradeParts): void {
+  const { headers } = incoming
+  if (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0)
+    return refuseOnSocket(socket, problemOf(unknownUpgrade(), 'req_none'))
+  const outgoing = new ServerResponse(incoming)
+  outgoing.shouldKeepAlive = false
+  outgoing.assignSocket(socket as Socket)
+  outgoing.once('finish', () => socket.end())
+  onRequest(incoming, outgoing)
+}
+
+interface Admitted {
+  readonly attached: Attached
+  readonly principal: Principal
+  readonly leave: () => void
+}
+
+async function admit(incoming: IncomingMessage, requestId: string, parts: UpgradeParts): Promise<Admitted> {
+  const url = incoming.url ?? ''
+  const origin = guard({ method: incoming.method ?? '', url, rawHeaders: incoming.rawHeaders }, parts.rules)
+  // SECURITY: a page of another site can open a WebSocket to anywhere, and no preflight asks before. Browsers always say where
+  // they come from, and others can. test/e2e/server-shells: "a WebSocket without an origin, or from a foreign one, is refused"
+  if (origin === undefined) throw withoutOrigin()
+  const path = url.split('?', 1)[0] ?? ''
+  const principal = await identify(incoming, path, parts)
+  const found = routeFor(path, parts.routes)
+  if (parts.drain.isDraining) throw parts.drain.refusal()
+  const { route, given } = found ?? missing()
+  if (route.scope !== 'open') requireScope(principal, route.scope)
+  if (route.query === undefined) refuseQuery(url)
+  const call = callOf(incoming, {
+    requestId,
+    principal,
+    params: check('path', route.params, given),
+    query: check('query', route.query, route.query === undefined ? {} : queryOf(url)),
+  })
+  const leave = parts.throttle.enterStream(principal.tokenId)
+  try {
+    const attached = await record(route, call, path, parts)
+    return { attached, principal, leave }
+  } catch (error) {
+    leave()
+    throw error
+  }
+}
+
+/** By a token in the header, or by a ticket among the protocols, where a page can put one. */
+async function identify(incoming: IncomingMessage, path: string, parts: UpgradeParts): Promise<Principal> {
+  const { authorization } = incoming.headers
+  const offered = (incoming.headers['sec-websocket-protocol'] ?? '').split(',').map((name) => name.trim())
+  const ticket = offered.find((name) => name.startsWith(ticketPrefix))?.slice(ticketPrefix.length)
+  const principal =
+    authorization === undefined && ticket !== undefined
+      ? parts.tickets.redeem(ticket, path)
+      : await parts.authenticate(authorization)
+  if (principal !== undefined && (await principal.stillGood())) return principal
+  throw new GloveboxError('UNAUTHENTICATED', 'Cannot answer: the ticket is not known, was used, or is too old', {
+    hint: 'Ask for a new one, and use it once and at once.',
+  })
+}
+
+function routeFor(path: string, routes: readonly Route[]) {
+  for (const route of routes) {
+    const given = route.attach === undefined ? undefined : paramsIn(route.path, path)
+    if (given !== undefined) return { route, given }
+  }
+  return undefined
+}
+
+async function record(route: Route, call: Call<unknown, unknown, undefined>, path: string, parts: UpgradeParts) {
+  const { principal, requestId } = call
+  const intent = await parts.audit.begin({
+    actor: principal.actor,
+    action: route.audit ?? `${route.tag}.attach`,
+    subject: path.slice(0, 512),
+    data: { requestId, project: principal.project },
+  })
+  try {
+    const attached = await (route.attach as NonNullable<Route['attach']>)(call)
+    await intent.done({})
+    return attached
+  } catch (error) {
+    await intent.failed({ code: error instanceof GloveboxError ? error.code : 'INTERNAL' })
+    throw error
+  }
+}
+
+function callOf(
+  incoming: IncomingMessage,
+  known: Pick<Call, 'requestId' | 'principal' | 'params' | 'query'>,
+): Call<unknown, unknown, undefined> {
+  return {
+    ...known,
+    body: undefined,
+    bodySha256: '',
+    signal: new AbortController().signal,
+    header: (name) => {
+      const value = incoming.headers[name]
+      return Array.isArray(value) ? value[0] : value
+    },
+    bytes: () => Promise.resolve(new Uint8Array()),
+  }
+}
+
+async function follow(
+  socket: WebSocket,
+  { attached, principal }: Admitted,
+  requestId: string,
+  { limits, drain, log }: UpgradeParts,
+): Promise<void> {
+  log.info({ requestId, tokenId: principal.tokenId }, 'attached')
+  try {
+    await serveSocket(socket, attached, {
+      limits,
+      requestId,
+      stillGood: principal.stillGood,
+      signal: drain.streams,
+    })
+  } catch (error) {
+    log.error({ requestId, ...renderForOperator(error) }, 'a connection broke')
+    socket.terminate()
+  }
+}
+
+interface Refusing {
+  readonly socket: Duplex
+  readonly requestId: string
+  readonly parts: UpgradeParts
+  readonly incoming: IncomingMessage
+}
+
+function refuse(error: unknown, { socket, requestId, parts, incoming }: Refusing): void {
+  const { log, refusals } = parts
+  const route = routeFor((incoming.url ?? '').split('?', 1)[0] ?? '', parts.routes)?.route.path ?? '/*'
+  if (error instanceof GloveboxError)
+    refusals.note({ code: error.code, actor: 'nobody', route: `attach ${route}`, requestId })
+  if (isFault(error)) log.error({ requestId, ...renderForOperator(error) }, 'a request could not be answered')
+  refuseOnSocket(socket, problemOf(error, requestId))
+}
+
+const unknownUpgrade = (): GloveboxError =>
+  new GloveboxError('INVALID_INPUT', 'Cannot answer: the request offers an upgrade that is not known', {
+    hint: 'Send it as HTTP/1.1 without Upgrade.',
+  })
+
+const withoutOrigin = (): GloveboxError =>
+  new GloveboxError('ORIGIN_NOT_ALLOWED', 'Cannot answer: a WebSocket must say where it comes from', {
+    hint: "Send an Origin: the server's own address is always allowed.",
+  })
+
+function missing(): never {
+  throw new GloveboxError('NOT_FOUND', 'Cannot answer: no WebSocket is served at this path', {
+    hint: 'The paths are listed at /openapi.json.',
+  })
+}

@@ -1,0 +1,175 @@
+// `glovebox shell` as a person at a terminal meets it, here and on a server.
+import { spawn } from 'node:child_process'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { TerminalSize } from '../../src/contract/terminal.ts'
+import { openClientGround, type ClientGround } from './client-ground.ts'
+import { glovebox, makeProject, run, type Project } from './command-line.ts'
+import { openViewer, type Viewer } from './terminal-ground.ts'
+
+const door = (path: string): string => new URL(`../../dist/${path}`, import.meta.url).href
+const { openTerminal } = (await import(door('process/terminal.js'))) as typeof import('../../src/process/terminal.ts')
+const { sessionCommand } = (await import(
+  door('process/on-terminal.js')
+)) as typeof import('../../src/process/on-terminal.ts')
+
+let project: Project
+let env: Readonly<Record<string, string>>
+beforeAll(() => {
+  project = makeProject()
+  mkdirSync(join(project.outside, 'state'), { mode: 0o700 })
+  env = { GLOVEBOX_STATE_DIR: join(project.outside, 'state') }
+})
+afterAll(() => project.remove())
+
+interface Person {
+  readonly viewer: Viewer
+  /** All that came, as it came. */
+  raw(): string
+  type(text: string): void
+  resize(size: TerminalSize): void
+  hangUp(): void
+  readonly finished: Promise<number | null>
+}
+
+const size = { cols: 90, rows: 25 }
+
+/** The command line on a terminal of its own, with somebody who looks and types. */
+function sitDown(argv: readonly string[], more: Readonly<Record<string, string>> = {}): Person {
+  const terminal = openTerminal(size)
+  const [file, ...words] = sessionCommand(terminal, [process.execPath, glovebox, ...argv])
+  const child = spawn(file, words, {
+    cwd: project.directory,
+    env: { ...process.env, TERM: 'xterm-256color', ...env, ...more },
+    stdio: [terminal.childEnd, terminal.childEnd, 'ignore'],
+    detached: true,
+  })
+  terminal.releaseChildEnd()
+  const viewer = openViewer(size)
+  let raw = ''
+  terminal.output.on('data', (chunk: Buffer) => {
+    raw += chunk.toString()
+    void viewer.draw(chunk)
+  })
+  return {
+    viewer,
+    raw: () => raw,
+    type: (text) => void terminal.input.write(text),
+    resize(to) {
+      viewer.resize(to)
+      terminal.resize(to)
+    },
+    hangUp: () => terminal.close(),
+    finished: new Promise((resolve) => child.once('exit', resolve)),
+  }
+}
+
+describe('glovebox shell', () => {
+  it('is a shell in the project, resized with the terminal, and ends with the code of its own', async () => {
+    writeFileSync(join(project.directory, 'here.txt'), 'here\n')
+    const person = sitDown(['shell'])
+    await person.viewer.until('the prompt', (screen) => /[$#] ?$/.test(screen))
+    person.type('cat here.txt; pwd; tty; stty size; echo made > made.txt\r')
+    await person.viewer.until('the answers', (screen) => /here\n\/workspace\n\/dev\/.*\n25 90/.test(screen))
+    person.resize({ cols: 110, rows: 30 })
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    person.type('stty size\r')
+    await person.viewer.until('the new size', (screen) => screen.includes('30 110'))
+    person.type('\u001dd')
+    person.type('\rexit 9\r')
+    expect(await person.finished).toBe(9)
+    expect(readFileSync(join(project.directory, 'made.txt'), 'utf8')).toBe('made\n')
+  })
+
+  it('runs another program instead, and Ctrl-C is its to answer', async () => {
+    const script = 'trap "echo caught; n=1" INT; echo ready; until [ "$n" ]; do sleep 0.05; done; read line; exit 4'
+    const person = sitDown(['shell', '--', '/bin/sh', '-c', script])
+    await person.viewer.until('it is there', (screen) => screen.includes('ready'))
+    person.type('\u0003')
+    await person.viewer.until('it goes on', (screen) => screen.includes('caught'))
+    person.type('\r')
+    expect(await person.finished).toBe(4)
+  })
+
+  it('gives the terminal back as it was, and shows nothing that reaches beyond the screen', async () => {
+    const script =
+      'printf "\\033[?1049h\\033[?25l\\033[?2004hdrawn\\033]52;c;c3RvbGVu\\007\\033P+q544e\\033\\\\"; sleep 0.2; exit 3'
+    const person = sitDown(['shell', '--', '/bin/sh', '-c', script])
+    expect(await person.finished).toBe(3)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    expect(person.raw()).toContain('drawn')
+    expect(person.raw()).not.toContain('52;c')
+    expect(person.raw()).not.toContain('q544e')
+    for (const given of ['\u001b[?2004l', '\u001b[?1049l', '\u001b[?25h']) expect(person.raw()).toContain(given)
+  })
+
+  it('needs a terminal, and says what to do without one', async () => {
+    const told = await run(['shell'], { cwd: project.directory, env })
+    expect([told.code, told.stdout]).toEqual([125, ''])
+    expect(told.stderr).toContain('this is no terminal')
+    expect(told.stderr).toContain('glovebox exec')
+    const far = await run(['shell', '--attach', 'sh_1'], { cwd: project.directory, env })
+    expect([far.code, far.stderr]).toEqual([125, expect.stringContaining('--server')])
+  })
+})
+
+describe('glovebox shell --server', () => {
+  let ground: ClientGround
+  beforeAll(async () => {
+    ground = await openClientGround()
+  })
+  afterAll(async () => {
+    await ground[Symbol.asyncDispose]()
+  })
+  const far = (...argv: readonly string[]): Person =>
+    sitDown(['shell', '--server', ground.url, ...argv], { GLOVEBOX_TOKEN: ground.token })
+  /** Where the command line says that one can come back to. */
+  const backIn = (told: string): readonly [string, string] => {
+    const [, sandbox = '', shell = ''] = /--sandbox (sbx_\w+) --attach (sh_\w+)/.exec(told) ?? []
+    return [sandbox, shell]
+  }
+
+  it('is left with Ctrl-] d, goes on alone, and is come back to with the screen as it stands', async () => {
+    const first = far()
+    await first.viewer.until('the prompt', (screen) => /[$#] ?$/.test(screen))
+    first.type('echo before; (sleep 1; echo meanwhile) &\r')
+    await first.viewer.until('the answer', (screen) => screen.includes('\nbefore'))
+    first.type('\u001d?')
+    await first.viewer.until('the help', (screen) => screen.includes('leaves the terminal to itself'))
+    first.type('\u001dd')
+    expect(await first.finished).toBe(0)
+    const [sandbox, shell] = backIn(first.raw())
+    await new Promise((resolve) => setTimeout(resolve, 1200))
+    const second = far('--sandbox', sandbox, '--attach', shell)
+    await second.viewer.until(
+      'the screen as it stands',
+      (screen) => screen.includes('before') && screen.includes('meanwhile'),
+    )
+    second.type('exit 7\r')
+    expect(await second.finished).toBe(7)
+  })
+
+  it('a terminal that is closed leaves the shell behind, and a new shell can join its sandbox', async () => {
+    const first = far()
+    await first.viewer.until('the prompt', (screen) => /[$#] ?$/.test(screen))
+    first.type('echo kept > kept.txt\r')
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    const sandbox = String(
+      ((await fetchJson(`${ground.url}/sandboxes`, ground.token))['items'] as readonly { readonly id: string }[])[0]
+        ?.id,
+    )
+    first.hangUp()
+    await first.finished
+    const second = far('--sandbox', sandbox, '--', '/bin/sh', '-c', 'cat kept.txt; exit 2')
+    expect(await second.finished).toBe(2)
+    expect(second.raw()).toContain('kept')
+    const shells = await fetchJson(`${ground.url}/sandboxes/${sandbox}/shells`, ground.token)
+    expect((shells['items'] as readonly unknown[]).length).toBe(1)
+  })
+})
+
+async function fetchJson(url: string, token: string): Promise<Readonly<Record<string, unknown>>> {
+  const answer = await fetch(url, { headers: { authorization: `Bearer ${token}` } })
+  return (await answer.json()) as Readonly<Record<string, unknown>>
+}
