@@ -1,0 +1,169 @@
+// The catalog of one sandbox: what was done in it and how it stands, kept in memory and written behind as small files that the agent
+// can read. Promises: each file is whole and of one moment whenever it is read; no command waits for a writing, and a busy sandbox
+// is written a few times a second at most; nothing that it is handed in confidence (values, host paths) is written, since it is
+// handed none. It must not know where the files are shown, nor what a backend is.
+import type { Catalog, CatalogBudgetLine, CatalogEvent, CatalogRun } from '../contract/catalog.ts'
+import type { Description } from '../contract/sandbox.ts'
+import type { ShellInfo } from '../contract/shell.ts'
+import type { DescribedVault } from '../contract/vault.ts'
+import { budgetOf, environmentOf, mountsOf, outcomeOf, permissionsOf, runtimeOf, shellsOf, vaultsOf } from './facts.ts'
+import { openJournal, type Deed, type Journal } from './journal.ts'
+import { openPages, type Page, type Pages } from './pages.ts'
+import { indexOf, readme } from './set.ts'
+import { toolContract } from './tool-contract.ts'
+
+/** Asked whenever the files are written. Each answers from memory, at once. */
+export interface CatalogSources {
+  readonly describe: () => Description
+  readonly shells: () => readonly ShellInfo[]
+  readonly vaults: () => readonly DescribedVault[]
+  /** What runs out, beside the sandbox's own use. */
+  readonly budget: () => readonly CatalogBudgetLine[]
+  /** Takes out what must not be kept. */
+  readonly redact: (text: string) => string
+}
+
+export interface CatalogOptions extends CatalogSources {
+  /** Where the files are written: a directory of its own. */
+  readonly directory: string
+  readonly catalogDir: string
+  readonly shell: string
+  readonly createdAt: Date
+  readonly run: CatalogRun | null
+}
+
+export interface LiveCatalog {
+  /** Something begins. What it answers is told of the end. */
+  begin(deed: Deed): ReturnType<Journal['begin']>
+  /** Something else has changed: a shell, a budget. */
+  note(type: Exclude<CatalogEvent['type'], 'provisioned'>, summary: string): void
+  /** What the sources tell is other than before. */
+  touch(): void
+  /** Mounts, vaults or the policy are others than before. */
+  provisioned(summary: string): void
+  /** Writes it now: for a reader that must see all that came before. */
+  settle(): void
+  read(): Catalog
+  close(): void
+}
+
+/** Whoever has just been given a sandbox waits for his first command, so the first set is written behind, too. */
+const firstMs = 15
+
+export function openCatalog(options: CatalogOptions): LiveCatalog {
+  const openedAt = performance.now()
+  let description = options.describe()
+  let opened: Pages | undefined
+  const pages = (): Pages => {
+    if (opened !== undefined) return opened
+    clearTimeout(first)
+    const made = openPages({
+      directory: options.directory,
+      draw: () => drawMoving(options, { description, journal, openedAt }),
+    })
+    putFixed(made, options, description)
+    putRules(made, options, description)
+    made.touch('soon')
+    opened = made
+    return made
+  }
+  const journal = openJournal({ redact: options.redact, onChange: (when) => opened?.touch(when) })
+  journal.note('sandbox_opened', `${description.id} was opened`)
+  const first = setTimeout(() => settleQuietly(pages), firstMs).unref()
+  return {
+    begin: (deed) => journal.begin(deed),
+    note: (type, summary) => journal.note(type, summary),
+    provisioned(summary) {
+      description = options.describe()
+      putRules(pages(), options, description)
+      journal.note('provisioned', summary)
+      pages().settle()
+    },
+    touch: () => opened?.touch('soon'),
+    settle() {
+      opened?.touch('soon')
+      settleQuietly(pages)
+    },
+    read: () => documentOf(pages().read(), journal),
+    close() {
+      clearTimeout(first)
+      opened?.close()
+    },
+  }
+}
+
+/** A full disk is told to whoever reads the catalog, and to nobody else. */
+function settleQuietly(pages: () => Pages): void {
+  try {
+    pages().settle()
+  } catch {
+    // The next one that needs it tries again.
+  }
+}
+
+const toolsPage = `{"catalogVersion":1,"revision":1,"actions":${toolContract}}\n`
+
+/** What never changes. */
+function putFixed(pages: Pages, { catalogDir, createdAt, shell, run }: CatalogOptions, description: Description): void {
+  const { id: sandboxId, cwd, homeDir, tmpDir, cacheDir } = description
+  const at = { createdAt: createdAt.toISOString(), cwd, homeDir, tmpDir, cacheDir }
+  pages.put('README.md', readme(catalogDir))
+  // Searches and git pass it over.
+  pages.put('.gitignore', '*\n')
+  pages.put('index.json', indexOf(sandboxId))
+  // An action to a line: an agent finds one with grep.
+  pages.put('tools.json', toolsPage)
+  pages.put('session.json', { sandboxId, ...at, shell, catalogDir, run })
+}
+
+/** What changes only with the mounts and the policy. */
+function putRules(pages: Pages, { vaults }: CatalogSources, description: Description): void {
+  pages.put('runtime.json', runtimeOf(description))
+  pages.put('permissions.json', permissionsOf(description))
+  pages.put('environment.json', environmentOf(description))
+  pages.put('mounts.json', mountsOf(description))
+  pages.put('vaults.json', vaultsOf(vaults()))
+}
+
+interface Moving {
+  readonly description: Description
+  readonly journal: Journal
+  readonly openedAt: number
+}
+
+/** What changes with each command. */
+function drawMoving(sources: CatalogSources, { description, journal, openedAt }: Moving): readonly Page[] {
+  const { counts, running, last, lastOutput } = journal
+  const aliveMs = Math.round(performance.now() - openedAt)
+  return [
+    ['shells.json', shellsOf(sources.shells(), sources.redact)],
+    ['budget.json', budgetOf(description, { counts, aliveMs, further: sources.budget() })],
+    ['outcome.json', outcomeOf({ counts, running, last, lastOutput })],
+    ['history.jsonl', journal.historyLines()],
+    ['events.jsonl', journal.eventLines()],
+    ['stdout', lastOutput.stdout],
+    ['stderr', lastOutput.stderr],
+  ]
+}
+
+function documentOf(told: ReadonlyMap<string, object>, journal: Journal): Catalog {
+  const page = <Name extends keyof Catalog>(name: Name): Catalog[Name] => told.get(`${name}.json`) as Catalog[Name]
+  const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes)
+  const { lastOutput } = journal
+  return {
+    catalogVersion: 1,
+    session: page('session'),
+    runtime: page('runtime'),
+    tools: JSON.parse(toolsPage) as Catalog['tools'],
+    permissions: page('permissions'),
+    environment: page('environment'),
+    vaults: page('vaults'),
+    mounts: page('mounts'),
+    budget: page('budget'),
+    outcome: page('outcome'),
+    shells: page('shells'),
+    history: journal.history(),
+    events: journal.events(),
+    last: { stdout: text(lastOutput.stdout), stderr: text(lastOutput.stderr) },
+  }
+}
