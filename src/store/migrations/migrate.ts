@@ -7,10 +7,11 @@ import type { Engine } from '../engine.ts'
 import { textOfError } from '../fault.ts'
 import type { Database } from '../tables.ts'
 import { first } from './0001-first.ts'
-import { textOf, type Schema } from './schema.ts'
+import { leases } from './0002-leases.ts'
+import { textOf, type Migration, type Schema } from './schema.ts'
 
 /** The place in this list is the version it brings: released steps keep their place for ever. */
-export const migrations: readonly ((schema: Schema) => Promise<void>)[] = [first]
+export const migrations: readonly Migration[] = [first, leases]
 
 export const currentSchema = migrations.length
 
@@ -43,7 +44,7 @@ function bring(engine: Engine, upTo: number): Promise<Migrated> {
     const found = await schemaOf(database)
     if (found > currentSchema) throw tooNew(found)
     for (const step of migrations.slice(found, upTo))
-      await step({ database: database as unknown as Schema['database'], text })
+      await step({ database: database as unknown as Schema['database'], text }, engine.kind)
     if (upTo > found) await remember(database, upTo)
     return { schema: Math.max(found, upTo), installationId: await installationOf(database) }
   })

@@ -7,5 +7,8 @@ export interface Schema {
   readonly text: RawBuilder<unknown>
 }
 
+/** A step forward. Which engine it is on matters to few. */
+export type Migration = (schema: Schema, kind: 'sqlite' | 'postgres') => Promise<void>
+
 export const textOf = (kind: 'sqlite' | 'postgres'): RawBuilder<unknown> =>
   kind === 'sqlite' ? sql`text` : sql`text collate "C"`

@@ -1,0 +1,138 @@
+// Leases of the processes of one host, as files in a directory that they share. They promise what contract/lease.ts says, and one thing
+// more: the lease of a process that has ended is over at once, since on one host that can be known.
+import { mkdirSync, readdirSync, readlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { setImmediate as aTurnOfTheLoop } from 'node:timers/promises'
+import type { SandboxId } from '../../contract/ids.ts'
+import type { FormerLease, HeldLease, LeaseAnswer, LeaseRow, Leases, LeaseState } from '../../contract/lease.ts'
+import type { HostPath } from '../../contract/mount.ts'
+import { thisHolder } from '../../paths/holder.ts'
+import { readIfThere, replaceUnsynced, unlinkIfThere } from './files.ts'
+import { fileOf, formatRecord, idOfFile, parseRecord, standingOf, type LeaseRecord, type Standing } from './record.ts'
+import { openTokens } from './tokens.ts'
+import { openTurn } from './turn.ts'
+
+export interface FileLeasesOptions {
+  /** Of the state home; made where it is not. */
+  readonly directory: HostPath
+  /** The host's time since boot: the same for every process, and it goes on while the machine sleeps. */
+  readonly nowMs: () => number
+  readonly ttlMs?: number
+}
+
+export const defaultTtlMs = 30_000
+/** So many in one turn: others wait meanwhile, and so does this process. */
+const renewedAtOnce = 50
+
+interface Found {
+  readonly record: LeaseRecord
+  readonly standing: Standing
+}
+
+export function openFileLeases({ directory, nowMs, ttlMs = defaultTtlMs }: FileLeasesOptions): Leases {
+  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  const holder = thisHolder()
+  const timeNamespace = timeNamespaceHere()
+  const turn = openTurn(directory)
+  const tokens = openTokens(directory, holder.bootId)
+  const placeOf = (id: SandboxId): string => join(directory, fileOf(id))
+
+  const find = (id: SandboxId): Found | undefined => {
+    const text = readIfThere(placeOf(id))
+    const record = text === undefined ? undefined : parseRecord(text)
+    return record === undefined
+      ? undefined
+      : { record, standing: standingOf(record, { nowMs: nowMs(), timeNamespace }) }
+  }
+  const isOwn = ({ record }: Found): boolean => record.holder.nonce === holder.nonce
+  const heldUnder = ({ id, token }: HeldLease): LeaseRecord | undefined => {
+    const found = find(id)
+    return found !== undefined && isOwn(found) && found.record.token === token ? found.record : undefined
+  }
+  const write = (id: SandboxId, token: number, state: LeaseState): void =>
+    replaceUnsynced(
+      placeOf(id),
+      formatRecord({ holder, token, state, endsAtMs: Math.ceil(nowMs() + ttlMs), timeNamespace }),
+    )
+  const grant = (id: SandboxId, state: LeaseState, found: Found | undefined): LeaseAnswer => {
+    const token = tokens.next()
+    write(id, token, state)
+    return { granted: true, token, former: formerOf(found) }
+  }
+  const formerOf = (found: Found | undefined): FormerLease => {
+    if (found === undefined) return { was: 'none' }
+    const { token, state } = found.record
+    const was = isOwn(found) ? 'own' : found.standing === 'lives' ? 'parked' : found.standing
+    return { was, token, state }
+  }
+
+  return {
+    owner: holder.nonce,
+    ttlMs,
+    take: (id) =>
+      turn.take(() => {
+        const found = find(id)
+        const isFree = found === undefined || found.standing !== 'lives' || found.record.state === 'warm'
+        if (isFree || (isOwn(found) && found.record.state === 'active')) return grant(id, 'active', found)
+        return { granted: false, state: found.record.state }
+      }),
+    condemn: (id, held) =>
+      turn.take(() => {
+        const found = find(id)
+        const isMine = found !== undefined && isOwn(found)
+        const mayBe =
+          held === undefined
+            ? found === undefined || found.standing !== 'lives'
+            : isMine && (found.record.token === held.token || found.record.state === 'destroying')
+        return mayBe ? grant(id, 'destroying', found) : { granted: false, state: found?.record.state ?? 'destroying' }
+      }),
+    park: (held) =>
+      turn.take(() => {
+        const isHeld = heldUnder(held) !== undefined
+        if (isHeld) write(held.id, held.token, 'warm')
+        return isHeld
+      }),
+    async renew(held) {
+      const ours = new Set<SandboxId>()
+      for (let from = 0; from < held.length; from += renewedAtOnce) {
+        if (from > 0) await aTurnOfTheLoop()
+        await turn.take(() => {
+          for (const one of held.slice(from, from + renewedAtOnce)) {
+            const record = heldUnder(one)
+            if (record === undefined) continue
+            write(one.id, one.token, record.state)
+            ours.add(one.id)
+          }
+        })
+      }
+      return ours
+    },
+    drop: (held) =>
+      turn.take(() => {
+        if (heldUnder(held) !== undefined) unlinkIfThere(placeOf(held.id))
+      }),
+    list: () =>
+      turn.take(() =>
+        readdirSync(directory)
+          .flatMap((name) => idOfFile(name) ?? [])
+          .flatMap((id): readonly LeaseRow[] => {
+            const found = find(id)
+            if (found === undefined) return []
+            const { token, state, holder: of } = found.record
+            return [{ id, owner: of.nonce, token, state, isOver: found.standing !== 'lives' }]
+          }),
+      ),
+    async close() {
+      turn.close()
+    },
+  }
+}
+
+/** Time since boot is counted for each time namespace apart. Kernels before 5.6 have but one. */
+function timeNamespaceHere(): string {
+  try {
+    return readlinkSync('/proc/self/ns/time')
+  } catch {
+    return 'the only one'
+  }
+}

@@ -1,0 +1,34 @@
+// The id of a key: the same in every process, on every server. 64 bits of a hash can be hit by chance or by purpose, so a
+// member keeps its whole key, and whoever comes with another one is refused.
+import { createHash, randomBytes } from 'node:crypto'
+import type { SandboxId } from '../contract/ids.ts'
+import type { SandboxKey } from '../contract/provider.ts'
+import { GloveboxError } from '../errors/error.ts'
+
+const longestPart = 1024
+
+/** JSON tells the parts apart whatever they hold: ('a', 'bc') and ('ab', 'c') are different texts. */
+const written = ({ user, thread }: SandboxKey): string => JSON.stringify([user, thread])
+
+export function idOfKey(key: SandboxKey): SandboxId {
+  checkPart('user', key.user)
+  checkPart('thread', key.thread)
+  return `sbx_${createHash('sha256').update(written(key)).digest('hex').slice(0, 16)}`
+}
+
+/** Longer than those of keys, so that none of them is ever one of these. */
+export const idWithoutKey = (): SandboxId => `sbx_${randomBytes(16).toString('hex')}`
+
+export const isSameKey = (one: SandboxKey | null, other: SandboxKey | null): boolean =>
+  one === null || other === null ? one === other : written(one) === written(other)
+
+function checkPart(name: 'user' | 'thread', value: string): void {
+  if (typeof value === 'string' && value !== '' && value.length <= longestPart && isUnicode(value)) return
+  throw new GloveboxError('INVALID_INPUT', `Cannot name the sandbox: the ${name} of its key is not usable`, {
+    hint: `Give a ${name} of 1 to ${longestPart} characters.`,
+    facts: { field: name },
+  })
+}
+
+/** Half a surrogate pair becomes U+FFFD in bytes: two such keys would be one. */
+const isUnicode = (text: string): boolean => Buffer.from(text).toString() === text

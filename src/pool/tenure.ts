@@ -1,0 +1,105 @@
+// One tenure: a lease as its holder sees it, with a deadline of its own that comes before the lease's end. It answers from memory,
+// so that a command pays nothing for it, and a process that slept through the deadline finds it passed when it wakes.
+import type { SandboxId } from '../contract/ids.ts'
+import type { Clock, Tenure, Work } from './ports.ts'
+import { lost, released } from './refusals.ts'
+
+/** `held`: may be used. `parked`: whoever comes first may have it. `leaving`: being destroyed. `over`: no longer ours. */
+export type Phase = 'held' | 'parked' | 'leaving' | 'over'
+
+export interface HeldTenure extends Tenure {
+  readonly phase: Phase
+  /** Uses that have begun and not ended. */
+  readonly works: number
+  /** When a use last began or ended, or somebody acquired or released it. */
+  readonly usedAtMs: number
+  readonly usableUntilMs: number
+  /** A question about it is under way, and its answer, not a renewal's, tells whose it is. */
+  isAsking: boolean
+  /** May be used at this moment. */
+  isUsable(): boolean
+  /** A new grant: a new token, and time. */
+  hold(grant: { readonly token: number; readonly untilMs: number }, phase: Phase): void
+  /** The same token for longer. */
+  prolong(untilMs: number): void
+  enter(phase: Phase): void
+  /** Ends what is under way, where the time for it is over. */
+  expire(): void
+  touch(): void
+}
+
+export interface TenureOptions {
+  readonly id: SandboxId
+  readonly clock: Clock
+  readonly onRest: (id: SandboxId) => void
+}
+
+export function createTenure({ id, clock, onRest }: TenureOptions): HeldTenure {
+  let phase: Phase = 'over'
+  let token = 0
+  let usableUntilMs = 0
+  let usedAtMs = clock.nowMs()
+  const works = new Set<AbortController>()
+
+  const endWorks = (): void => works.forEach((work) => work.abort(lost()))
+  const isUsable = (): boolean => phase === 'held' && clock.nowMs() < usableUntilMs
+
+  const begin = (): Work => {
+    if (phase === 'parked' || phase === 'leaving') throw released()
+    if (!isUsable()) {
+      endWorks()
+      throw lost()
+    }
+    const work = new AbortController()
+    works.add(work)
+    usedAtMs = clock.nowMs()
+    return {
+      lost: work.signal,
+      end() {
+        if (!works.delete(work)) return
+        usedAtMs = clock.nowMs()
+        if (works.size === 0) onRest(id)
+      },
+    }
+  }
+
+  return {
+    id,
+    isAsking: false,
+    get token() {
+      return token
+    },
+    get phase() {
+      return phase
+    },
+    get works() {
+      return works.size
+    },
+    get usedAtMs() {
+      return usedAtMs
+    },
+    get usableUntilMs() {
+      return usableUntilMs
+    },
+    begin,
+    isUsable,
+    hold(grant, next) {
+      token = grant.token
+      usableUntilMs = grant.untilMs
+      phase = next
+    },
+    prolong(untilMs) {
+      usableUntilMs = Math.max(usableUntilMs, untilMs)
+    },
+    enter(next) {
+      phase = next
+      if (next !== 'held') endWorks()
+    },
+    expire() {
+      if (clock.nowMs() >= usableUntilMs) endWorks()
+    },
+    touch() {
+      usedAtMs = clock.nowMs()
+    },
+  }
+}

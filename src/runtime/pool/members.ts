@@ -1,0 +1,273 @@
+// The members of this installation, over any backend: what the pool is handed. Files are the truth. A member is its directory; a
+// boundary over it belongs to one process, and another process that has the lease opens a new one over the same files. Nothing
+// that ran survives that, on any backend: between commands a boundary holds nothing that its files do not.
+import { existsSync, lstatSync, renameSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import type { SandboxId } from '../../contract/ids.ts'
+import type { HostPath } from '../../contract/mount.ts'
+import type { Description } from '../../contract/sandbox.ts'
+import { GloveboxError } from '../../errors/error.ts'
+import { keepsFiles, type Creation, type MemberInfo, type Members } from '../../pool/ports.ts'
+import type { ServedBackends } from '../server/backends.ts'
+import { copyInsides } from './copy.ts'
+import { openIndex } from './records.ts'
+import { asRenewed, standingOf } from './life.ts'
+import { firstPlace } from './layout.ts'
+import { createMember, mountsOf, wishesOf, type HouseRules, type Member } from './member.ts'
+import {
+  forgetOpening,
+  isOpenElsewhere,
+  isOpenSomewhere,
+  ownOpening,
+  readOpening,
+  isNewest,
+  requireNewest,
+  writeOpening,
+  type Opening,
+} from './opening.ts'
+import { discardedPlace, isDiscarded, makePlace, memberPlace, membersIn, namesIn } from './place.ts'
+import { readRecord, recordFile, replaceRecord, writeFirstRecord, type MemberRecord } from './record.ts'
+import { firstRecord, keyOf, type MemberDefaults, type MemberRequest } from './request.ts'
+import { becomeMember, removePlace } from './spare-place.ts'
+import { openSpares, type Claimed, type SpareKind, type Spares } from './spares.ts'
+import { canEndOthers } from './try-out.ts'
+import { findSnapshot, finishSnapshot, layersOf, mostLayers, sweepSnapshots, type Method } from './snapshots.ts'
+
+export interface MembersOptions extends HouseRules {
+  readonly backends: ServedBackends
+  readonly defaults: MemberDefaults
+  /** How files can be carried over on this host. */
+  readonly methodFor: (backend: string) => Promise<Method>
+  /** How many are made ahead of their use. Default: none. */
+  readonly warm?: number | undefined
+}
+
+export interface RealMembers extends Members<Member, MemberRequest> {
+  /** The records of all that lie here, those that cannot be read left out; of members elsewhere as they were seen last. */
+  records(): readonly MemberRecord[]
+  /** As it is now. */
+  read(id: SandboxId): MemberRecord | undefined
+  /** As it was seen last. */
+  known(id: SandboxId): MemberRecord | undefined
+  /** What it said of itself when it was open last. */
+  describe(id: SandboxId): Description | undefined
+  /** From memory: how many of them there are. */
+  count(wanted: (record: MemberRecord) => boolean): number
+  readonly spares: Pick<Spares, 'ready' | 'filled'>
+  /** Ends what was made ahead and nobody has claimed. */
+  close(): Promise<void>
+}
+
+export function openMembers(options: MembersOptions): RealMembers {
+  const { state, backends } = options
+  const open = new Map<SandboxId, Member>()
+  makePlace(membersIn(state))
+  void sweepDiscarded(state)
+
+  const index = openIndex(state)
+  const spares = openSpares({ state, count: options.warm ?? 0, kind: () => spareKind(options) })
+
+  const read = (id: SandboxId): MemberRecord | undefined => open.get(id)?.record ?? index.read(id)
+  const infoOf = (record: MemberRecord): MemberInfo => ({
+    id: record.id,
+    key: keyOf(record),
+    isRunning: isRunning(readOpening(state, record.id), record),
+    isOver: standingOf(record) === 'over',
+  })
+
+  /** Ends what an owner before us has open. BUSY where that is beyond us. */
+  const endForeign = async (last: Opening | undefined, record: MemberRecord | undefined): Promise<void> => {
+    if (last === undefined || record === undefined || last.owner === null) return
+    const backend = await backends.get(record.backend)
+    const isElsewhere = isOpenElsewhere(last)
+    // Its boundaries are processes of its own, out of our reach; it lets go of them when it finds its lease lost.
+    if (isElsewhere && !canEndOthers(backend.name)) throw heldElsewhere()
+    await backend.destroy(last.boundaryId)
+  }
+
+  const claim = async (record: MemberRecord, token: number): Promise<Claimed | undefined> => {
+    const claimed = await spares.claim(await backends.get(record.backend), wishesOf(options, record))
+    if (claimed === undefined) return undefined
+    try {
+      requireNewest(options, record.id, token)
+      writeFirstRecord(claimed.directory, record)
+      becomeMember(state, record.id, claimed.directory)
+      return claimed
+    } catch (error) {
+      await claimed.giveUp()
+      throw error
+    }
+  }
+
+  const prepare = async (id: SandboxId, { key, request = {}, tenure }: Creation<MemberRequest>) => {
+    const directory = memberPlace(state, id)
+    const found = readRecord(directory)
+    if (found !== undefined) return { record: await comeBack(state, found), isNew: false }
+    // Half made by a process that died, or robbed of its record: whose files these were, nobody can tell.
+    await discard(state, id)
+    const plain = firstRecord(id, key, request, options.defaults)
+    const claimed = isUsual(plain, request, options.defaults) ? await claim(plain, tenure.token) : undefined
+    if (claimed !== undefined) return { record: plain, isNew: true, claimed }
+    makePlace(directory)
+    const record = await begun(options, plain, request)
+    writeFirstRecord(directory, record)
+    return { record, isNew: true }
+  }
+
+  return {
+    read,
+    records: () => index.all().map((record) => open.get(record.id)?.record ?? record),
+    known: (id) => open.get(id)?.record ?? index.known(id),
+    describe: (id) => readOpening(state, id)?.description ?? undefined,
+    count: (wanted) => index.count(wanted),
+    find: async (id) => {
+      const record = read(id)
+      return record === undefined ? undefined : infoOf(record)
+    },
+    attach: async () => undefined,
+    async create(id, creation) {
+      const { tenure, former } = creation
+      const last = requireNewest(options, id, tenure.token)
+      // One that is parked elsewhere has nothing running; but its layers cannot be laid twice.
+      const isQuiet = former.was === 'parked' && read(id)?.layers.length === 0
+      if (!isQuiet) await endForeign(last, read(id))
+      writeOpening(state, id, ownOpening(options, tenure.token, id, null))
+      const directory = memberPlace(state, id)
+      const { record, isNew, claimed } = await prepare(id, creation).catch((error: unknown) => {
+        if (isNewest(options, id, tenure.token) && !existsSync(join(directory, recordFile)))
+          rmSync(directory, { recursive: true, force: true })
+        throw error
+      })
+      try {
+        const backend = await backends.get(record.backend)
+        const member = createMember({ rules: options, record, directory, tenure, backend, isNew })
+        await member.open(claimed).catch(async (error: unknown) => {
+          await member.shut()
+          throw error
+        })
+        open.set(id, member)
+        index.put(record)
+        return member
+      } catch (error) {
+        // One that slept too long finds its lease lost here, and the files are another's by then.
+        if (!isNewest(options, id, tenure.token)) throw error
+        if (isNew) await discard(state, id)
+        else writeOpening(state, id, { ...ownOpening(options, tenure.token, id, null), owner: null })
+        throw error
+      }
+    },
+    probe: (member) => member.probe(),
+    isOver: (member) => member.isOver,
+    async detach(member) {
+      if (open.get(member.id) === member) {
+        open.delete(member.id)
+        index.put(member.record)
+      }
+      await member.shut()
+    },
+    async destroy(id, { token, why }) {
+      const last = requireNewest(options, id, token)
+      const own = open.get(id)
+      open.delete(id)
+      if (own !== undefined) index.put(own.record)
+      await own?.shut()
+      if (own === undefined) await endForeign(last, read(id))
+      // Ending may have taken long, and this process may have slept.
+      requireNewest(options, id, token)
+      if (keepsFiles(why)) {
+        if (last !== undefined && last.owner !== null) writeOpening(state, id, { ...last, token, owner: null })
+        return
+      }
+      if (last !== undefined) writeOpening(state, id, { ...last, token, owner: null })
+      index.drop(id)
+      await discard(state, id)
+    },
+    list: async () => index.refreshed().map(infoOf),
+    spares,
+    close: () => spares.close(),
+  }
+}
+
+/** As the operator's settings have it, with nothing of the caller's that a spare could not have. */
+const isUsual = (record: MemberRecord, request: MemberRequest, { backend, layout }: MemberDefaults): boolean =>
+  record.backend === backend && record.layout === layout && record.mounts.length === 0 && request.snapshot === undefined
+
+async function spareKind(options: MembersOptions): Promise<SpareKind> {
+  const { backend, layout } = options.defaults
+  const { layers, env } = options
+  return {
+    backend: await options.backends.get(backend),
+    wishes: { layers, env, cwd: firstPlace[layout] },
+    mountsIn: (directory) => mountsOf(options, { layout, layers: [], mounts: [] }, directory),
+  }
+}
+
+/** A process takes its boundaries with it, but for containers, which it may have left behind. */
+const isRunning = (opening: Opening | undefined, { backend }: MemberRecord): boolean =>
+  isOpenSomewhere(opening) || (canEndOthers(backend) && opening !== undefined && opening.owner !== null)
+
+const heldElsewhere = (): GloveboxError =>
+  new GloveboxError('BUSY', 'Cannot open the sandbox: another process still has it open', {
+    hint: 'Try again in a moment, or end that process.',
+  })
+
+/** One that was paused begins a new life; one that was cut off in the middle of a snapshot is made whole. */
+async function comeBack(state: HostPath, found: MemberRecord): Promise<MemberRecord> {
+  const whole = await finishSnapshot(state, found)
+  if (standingOf(whole) === 'live') return whole
+  const awake = asRenewed(whole)
+  await replaceRecord(memberPlace(state, whole.id), awake)
+  return awake
+}
+
+/** With the files of a snapshot, if it is to begin with one. */
+async function begun(options: MembersOptions, record: MemberRecord, request: MemberRequest): Promise<MemberRecord> {
+  if (request.snapshot === undefined) return record
+  const { state } = options
+  const snapshot = findSnapshot(state, request.snapshot)
+  if (snapshot === undefined || snapshot.is_deleted || snapshot.project !== record.project)
+    throw new GloveboxError('NOT_FOUND', 'Cannot make the sandbox: there is no such snapshot', {
+      facts: { what: 'snapshot' },
+    })
+  const layers = [snapshot.id, ...snapshot.layers]
+  const { by } = await options.methodFor(record.backend)
+  const into = memberPlace(state, record.id)
+  const from = layersOf(state, layers)
+  const { layout } = snapshot
+  if (by === 'overlay' && layers.length <= mostLayers) {
+    await copyInsides({ from, into, insides: ['home'], by: 'copy' })
+    return { ...record, layout, layers }
+  }
+  await copyInsides({ from, into, layout, by: by === 'overlay' ? 'copy' : by })
+  return { ...record, layout }
+}
+
+/** Out of sight at once; the bytes may take their time. The token stays where the id could come again. */
+export async function discard(state: HostPath, id: SandboxId): Promise<void> {
+  const place = memberPlace(state, id)
+  const record = recordOrUndefined(place)
+  // A link to a spare that is gone is there too.
+  if (lstatSync(place, { throwIfNoEntry: false }) !== undefined) {
+    const gone = discardedPlace(state, id, String(process.pid) + performance.now().toString(36).replace('.', ''))
+    renameSync(place, gone)
+    await removePlace(state, gone)
+  }
+  if (record === undefined) return
+  if (record.key === null) forgetOpening(state, id)
+  if (record.layers.length > 0) sweepSnapshots(state, openIndex(state).all())
+}
+
+function recordOrUndefined(place: HostPath): MemberRecord | undefined {
+  try {
+    return readRecord(place)
+  } catch (error) {
+    if (error instanceof GloveboxError) return undefined
+    throw error
+  }
+}
+
+/** What a process that was killed was throwing away. */
+export async function sweepDiscarded(state: HostPath): Promise<void> {
+  const left = namesIn(membersIn(state)).filter(isDiscarded)
+  for (const name of left) await removePlace(state, join(membersIn(state), name)).catch(() => {})
+}

@@ -1,0 +1,141 @@
+// What a server holds of each sandbox beside its member: the commands that were begun, what was uploaded, and when its time is over.
+import type { SandboxId } from '../../contract/ids.ts'
+import type { Description } from '../../contract/sandbox.ts'
+import { GloveboxError, isGloveboxError } from '../../errors/error.ts'
+import { sandboxFacade } from '../pool/facade.ts'
+import { standingOf } from '../pool/life.ts'
+import type { RealPool } from '../pool/open.ts'
+import type { MemberRecord } from '../pool/record.ts'
+import { openCommands } from './commands.ts'
+import { uploadCounter, type SandboxLimits } from './quota.ts'
+import type { HostedSandbox, SandboxState } from './sandboxes.ts'
+import { openShelf } from './shelf.ts'
+
+export type Hosted = HostedSandbox
+
+export interface Hosting {
+  /** The same one for as long as the sandbox lives. */
+  hosted(record: MemberRecord): Hosted
+  stateOf(record: MemberRecord): SandboxState
+  /** Its end has moved. */
+  schedule(id: SandboxId): void
+  forget(id: SandboxId): void
+  readonly busy: number
+  close(): void
+}
+
+interface Kept {
+  readonly hosted: Hosted
+  end: NodeJS.Timeout | undefined
+}
+
+/** Timers count in 31 bits; what is later is looked at again then. */
+const longestTimerMs = 2 ** 31 - 1
+
+export function createHosting({
+  pool,
+  members,
+  lifetimes,
+  limits,
+}: RealPool & { readonly limits: SandboxLimits }): Hosting {
+  const kept = new Map<SandboxId, Kept>()
+  const shelf = openShelf(limits.keptOutputBytes)
+
+  const recordOf = (id: SandboxId, last: MemberRecord): MemberRecord => members.known(id) ?? last
+  const forget = (id: SandboxId): void => {
+    clearTimeout(kept.get(id)?.end)
+    kept.delete(id)
+  }
+  const end = async (id: SandboxId): Promise<void> => {
+    const record = members.read(id)
+    if (record === undefined) return forget(id)
+    if (Date.parse(record.expires_at) > Date.now()) return schedule(id)
+    if (standingOf(record) === 'over') {
+      await pool.destroy(id, { waitMs: 0 })
+      forget(id)
+    } else if (pool.list().some((member) => member.id === id)) await pool.rest(id)
+  }
+  const schedule = (id: SandboxId): void => {
+    const known = kept.get(id)
+    const record = members.read(id)
+    if (known === undefined || record === undefined) return
+    clearTimeout(known.end)
+    const leftMs = Date.parse(record.expires_at) - Date.now()
+    // What cannot be ended now is ended by the pool's own passes.
+    const work = (): void => void end(id).catch(() => {})
+    known.end = setTimeout(work, Math.min(Math.max(0, leftMs), longestTimerMs)).unref()
+  }
+  const stateOf = (record: MemberRecord): SandboxState => {
+    const { id } = record
+    if (pool.find(id) !== undefined) return 'active'
+    if (standingOf(record) === 'paused') return 'paused'
+    const here = pool.list().find((member) => member.id === id)
+    return here === undefined || here.state === 'destroying' ? 'resting' : here.state
+  }
+
+  const create = (first: MemberRecord): Hosted => {
+    const { id } = first
+    const sandbox = sandboxFacade({
+      id,
+      live: async () => (await lifetimes.live(id).catch(asGone)).sandbox,
+      describe: () => pool.find(id)?.sandbox.describe() ?? lastDescription(members.describe(id)),
+      kill: () => pool.destroy(id),
+      dispose: () => pool.release(id),
+    })
+    const { project, token_id: tokenId, key, name, metadata, backend, created_at: createdAt } = first
+    return {
+      id,
+      project,
+      tokenId,
+      key,
+      name,
+      metadata,
+      backend,
+      createdAt,
+      get expiresAt() {
+        return recordOf(id, first).expires_at
+      },
+      get state() {
+        return stateOf(recordOf(id, first))
+      },
+      sandbox,
+      commands: openCommands(sandbox, shelf),
+      takeUpload: uploadCounter(limits),
+    }
+  }
+
+  return {
+    hosted(record) {
+      const known = kept.get(record.id)
+      // The same key may have a new sandbox since.
+      if (known !== undefined && known.hosted.createdAt === record.created_at) return known.hosted
+      forget(record.id)
+      const hosted = create(record)
+      kept.set(record.id, { hosted, end: undefined })
+      schedule(record.id)
+      return hosted
+    },
+    stateOf,
+    schedule,
+    forget,
+    get busy() {
+      return [...kept.values()].reduce((sum, { hosted }) => sum + hosted.commands.running, 0)
+    },
+    close() {
+      for (const { end: timer } of kept.values()) clearTimeout(timer)
+    },
+  }
+}
+
+const asGone = (error: unknown): never => {
+  if (isGloveboxError(error) && error.code === 'NOT_FOUND')
+    throw new GloveboxError('SANDBOX_GONE', 'Cannot use the sandbox: it has ended', { hint: 'Create a new one.' })
+  throw error
+}
+
+function lastDescription(found: Description | undefined): Description {
+  if (found !== undefined) return found
+  throw new GloveboxError('BUSY', 'Cannot describe the sandbox: it has not been opened yet', {
+    hint: 'Try again in a moment.',
+  })
+}

@@ -1,0 +1,72 @@
+// How much of a server one token may have, and how much there is.
+import { GloveboxError } from '../../errors/error.ts'
+import type { RealMembers } from '../pool/members.ts'
+
+const minute = 60_000
+
+export interface SandboxLimits {
+  /** Paused ones too: their files cost the disk. */
+  readonly perToken: number
+  /** In making at the same time, of all tokens in turn: each costs the host a namespace and a group. */
+  readonly making: number
+  /** Open at the same time. */
+  readonly total: number
+  readonly lifeMs: number
+  readonly maxLifeMs: number
+  readonly idleMs: number
+  /** For a place, or for another process that has the sandbox. */
+  readonly waitMs: number
+  /** What may be uploaded into one sandbox. */
+  readonly uploadBytes: number
+  readonly uploadFiles: number
+  /** Output of commands that have ended, of all sandboxes together. */
+  readonly keptOutputBytes: number
+}
+
+export const defaultSandboxLimits: SandboxLimits = {
+  perToken: 128,
+  making: 8,
+  total: 1024,
+  lifeMs: 60 * minute,
+  maxLifeMs: 24 * 60 * minute,
+  idleMs: 30 * minute,
+  waitMs: 10_000,
+  uploadBytes: 1024 * 1024 * 1024,
+  uploadFiles: 20_000,
+  keptOutputBytes: 128 * 1024 * 1024,
+}
+
+/** Counts those that are there and those in making. What it returns is called when the making has ended. */
+export function admittance(
+  limits: SandboxLimits,
+  members: Pick<RealMembers, 'count'>,
+): (tokenId: string) => () => void {
+  const making = new Map<string, number>()
+  return (tokenId) => {
+    const own = members.count(({ token_id: owner }) => owner === tokenId)
+    const underway = making.get(tokenId) ?? 0
+    if (own + underway >= limits.perToken) throw quota(`the token has ${limits.perToken} sandboxes`)
+    making.set(tokenId, underway + 1)
+    return () => {
+      const left = (making.get(tokenId) ?? 1) - 1
+      if (left === 0) making.delete(tokenId)
+      else making.set(tokenId, left)
+    }
+  }
+}
+
+export function uploadCounter(limits: SandboxLimits): (bytes: number) => void {
+  let bytes = 0
+  let files = 0
+  return (more) => {
+    if (bytes + more > limits.uploadBytes || files + 1 > limits.uploadFiles)
+      throw quota(
+        `at most ${limits.uploadFiles} files and ${limits.uploadBytes} bytes may be uploaded into one sandbox`,
+      )
+    bytes += more
+    files += 1
+  }
+}
+
+const quota = (cause: string): GloveboxError =>
+  new GloveboxError('QUOTA_EXCEEDED', `Cannot go on: ${cause}`, { hint: 'Delete sandboxes that are no longer needed.' })

@@ -1,0 +1,3 @@
+import { describeProviderOn } from './provider-suite.ts'
+
+await describeProviderOn('bwrap')
