@@ -148,6 +148,8 @@ function runSuite({ program, suite, isShort, scratch, signal }) {
   const start = performance.now()
   const report = join(mkdtempSync(join(scratch, 'report-')), 'report.json')
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`]
+  if (process.env['GLOVEBOX_LANE_REPORT'] !== undefined)
+    reporters.push(`--reporter=${join(root, 'script/lane-reporter.mjs')}`)
   const files = (isShort ? shortForms[suite] : undefined) ?? []
   const PATH = [dirname(program), process.env.PATH].join(delimiter)
   return new Promise((resolve) => {

@@ -1,0 +1,52 @@
+// Which lanes there are. A lane is a program with its words; `kind`: no two of it run at once, because they look for the same traces.
+import { join } from 'node:path'
+
+/** Attacks that are on no backend, or name their own: once is enough. */
+const onceOnly = ['actions', 'execs', 'host-paths', 'seccomp', 'seccomp-ordinary', 'settings', 'symlink-race']
+const versions = ['20', '22', '24', '26']
+
+const without = (suite, names) => names.map((name) => `--exclude=test/${suite}/${name}.test.ts`)
+
+/** `required`: as GLOVEBOX_REQUIRE names them. `own`: the version of Node that runs all but those of the other versions. */
+export function lanesFor({ root, required, suites, isWhole, own }) {
+  const vitest = (suite, ...words) => ({
+    kind: suite,
+    suite,
+    args: [
+      join(root, 'node_modules/vitest/vitest.mjs'),
+      'run',
+      '--project',
+      suite,
+      ...words,
+      '--reporter=default',
+      `--reporter=${join(root, 'script/lane-reporter.mjs')}`,
+    ],
+  })
+  const containers = ['docker', 'docker-runsc'].filter((name) => required.has(name))
+  // What tells most, and then the longest first.
+  const all = [
+    { name: 'check', kind: 'check', suite: 'whole', args: [join(root, 'script/check.mjs')] },
+    { name: 'faults', ...vitest('faults') },
+    ...containers.map((backend) => ({
+      name: `attacks on ${backend}`,
+      ...vitest('attacks', ...without('attacks', onceOnly)),
+      env: { GLOVEBOX_ATTACK_BACKEND: backend },
+    })),
+    { name: 'e2e', ...vitest('e2e') },
+    { name: 'attacks', ...vitest('attacks', ...without('attacks', containers.length > 0 ? ['docker'] : [])) },
+    { name: 'conformance', ...vitest('conformance', ...without('conformance', containers)) },
+    ...containers.map((name) => ({
+      name: `conformance of ${name}`,
+      ...vitest('conformance', `test/conformance/${name}.test.ts`),
+    })),
+    ...versions
+      .filter((version) => version !== own)
+      .map((version) => ({
+        name: `Node ${version}`,
+        kind: 'node',
+        suite: 'whole',
+        args: [join(root, 'script/matrix.mjs'), '--short', '--suites', 'unit,conformance,e2e', version],
+      })),
+  ]
+  return all.filter(({ suite }) => suites.has(suite) || (isWhole && suite === 'whole'))
+}
