@@ -41,6 +41,18 @@ describe.each(starters)('cells, started by %s', (starter) => {
   it('a command finds nothing that the one before left outside of the mounts', async () => {
     const guest = await guestIn('leftovers')
     await expectSameCell(guest)
+    for (const place of ['/tmp', '/dev/shm', '/var/tmp']) {
+      expect((await guest.run(`echo x > ${place}/.left; mkdir ${place}/d; ls -A ${place}`)).stdout).toBe('.left\nd\n')
+      expect((await guest.run(`ls -A ${place}`)).stdout, place).toBe('')
+    }
+    const own = scene.control()
+    await undefended(`echo x > ${own}/.left`)
+    expect((await undefended(`ls -A ${own}`)).stdout).toBe('.left\n')
+  })
+
+  it('a command finds no shared memory, queue or port of the one before', async () => {
+    const guest = await guestIn('leftover-ipc')
+    await expectSameCell(guest)
     const [key, name] = ['6400001', '/left-queue']
     const look = async (): Promise<unknown> =>
       JSON.parse((await guest.probe('ipc.py', ['look', key, name])).stdout) as unknown
@@ -48,10 +60,6 @@ describe.each(starters)('cells, started by %s', (starter) => {
     const absent = { segment: 'ENOENT', queue: 'ENOENT' }
     expect(JSON.parse((await guest.probe('ipc.py', ['make', key, name])).stdout)).toEqual(canaries)
     expect(await look()).toEqual(absent)
-    for (const place of ['/tmp', '/dev/shm', '/var/tmp']) {
-      expect((await guest.run(`echo x > ${place}/.left; mkdir ${place}/d; ls -A ${place}`)).stdout).toBe('.left\nd\n')
-      expect((await guest.run(`ls -A ${place}`)).stdout, place).toBe('')
-    }
     const serve = `python3 -c "import socket; s=socket.socket(); s.bind(('127.0.0.1',8123)); s.listen(); c=socket.create_connection(('127.0.0.1',8123)); a,_=s.accept(); a.close(); c.recv(1); c.close()"`
     expect((await guest.run(serve)).exitCode).toBe(0)
     expect((await guest.run(serve)).exitCode, 'the port is free again').toBe(0)

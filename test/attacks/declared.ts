@@ -1,10 +1,14 @@
-// With GLOVEBOX_ATTACK_BACKEND=docker the whole suite attacks docker. What is declared in the catalog as another outcome there is
-// skipped, with the reason in sight.
+// With GLOVEBOX_ATTACK_BACKEND=docker the whole suite attacks docker, and with docker-runsc the same on gVisor. What is declared in the
+// catalog as another outcome there is skipped, with the reason in sight.
 import { beforeEach } from 'vitest'
 import { onDocker } from './catalog/docker.ts'
+import { onGvisor } from './catalog/docker-runsc.ts'
+
+const declarations = { docker: onDocker, 'docker-runsc': { ...onDocker, ...onGvisor } }
 
 beforeEach((context) => {
-  if (process.env['GLOVEBOX_ATTACK_BACKEND'] !== 'docker') return
-  const declared = onDocker[context.task.name]
-  if (declared !== undefined) context.skip(`on docker: ${declared.outcome}: ${declared.why}`)
+  const name = process.env['GLOVEBOX_ATTACK_BACKEND'] ?? 'bwrap'
+  if (name !== 'docker' && name !== 'docker-runsc') return
+  const declared = declarations[name][context.task.name]
+  if (declared !== undefined) context.skip(`on ${name}: ${declared.outcome}: ${declared.why}`)
 })

@@ -4,7 +4,7 @@ import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } fr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openHost, probeFile, starters, undefended, type AttackHost, type Guest } from './host.ts'
+import { isGvisor, openHost, probeFile, starters, undefended, type AttackHost, type Guest } from './host.ts'
 import { secret } from './scene.ts'
 
 describe.each(starters)('descriptors, started by %s', (starter) => {
@@ -62,7 +62,8 @@ describe.each(starters)('descriptors, started by %s', (starter) => {
   })
 
   it('the mounts’ own descriptors and the filter’s are closed before the command runs', async () => {
-    const mounts = Array.from({ length: 12 }, (_, index) => ({
+    // A container takes no more than some 200 mounts on gVisor, and each has guards of its own.
+    const mounts = Array.from({ length: isGvisor ? 3 : 12 }, (_, index) => ({
       guestPath: `/m${index}`,
       hostPath: host.makeDirectory(`m${index}`),
     }))
@@ -72,7 +73,9 @@ describe.each(starters)('descriptors, started by %s', (starter) => {
     const seen = (await many.run(['/bin/sh', '-c', 'for d in /proc/$$/fd/*; do readlink $d; done'])).stdout
       .trim()
       .split('\n')
-    expect(seen.filter((target) => !/^(pipe:|\/dev\/null|\/proc\/)/.test(target))).toEqual([])
+    // As gVisor calls the pipes that it was given.
+    const own = isGvisor ? /^host:\[\d\]$/ : /^$/
+    expect(seen.filter((target) => !/^(pipe:|\/dev\/null|\/proc\/)/.test(target) && !own.test(target))).toEqual([])
     const first = (await many.run('ls -l /proc/1/fd')).stdout
     expect(first).not.toMatch(/-> \/(?!dev\/null)/)
     await many.kill()

@@ -6,7 +6,8 @@ import { basename, join } from 'node:path'
 import type { Denial } from '../../src/contract/denial.ts'
 import type { Ended } from '../../src/contract/exec.ts'
 import type { OperatorPolicy, PolicyValues } from '../../src/contract/policy.ts'
-import type { Description } from '../../src/contract/sandbox.ts'
+import type { Description, Resources } from '../../src/contract/sandbox.ts'
+import type { SecretUse, VaultSource } from '../../src/contract/vault.ts'
 import { otherUser } from '../fixtures/package-copy.ts'
 import { attackedPackage } from './attacked-package.ts'
 import { startHostProcess, type HostProcess } from './host-conversation.ts'
@@ -18,8 +19,21 @@ export { openControlGround, undefended, type ControlGround } from './undefended.
 
 export type Starter = 'root' | 'user'
 
-/** Whom the suite attacks; docker by `GLOVEBOX_ATTACK_BACKEND=docker`. Tests that name a backend themselves keep to it. */
-export const attackedBackend = process.env['GLOVEBOX_ATTACK_BACKEND'] ?? 'bwrap'
+/** Whom the suite attacks, as GLOVEBOX_ATTACK_BACKEND names it. Tests that name a backend themselves keep to it. */
+const targets = {
+  bwrap: { backend: 'bwrap' },
+  docker: { backend: 'docker' },
+  // gVisor's release of 2022, which Debian has, answers `ls` of newer coreutils with EINVAL, hence the older image.
+  'docker-runsc': { backend: 'docker', docker: { image: 'glovebox/sandbox:bullseye', runtime: 'runsc' } },
+} satisfies Readonly<Record<string, Target>>
+export const target = targetNamed(process.env['GLOVEBOX_ATTACK_BACKEND'] ?? 'bwrap')
+export const attackedBackend = target.backend
+export const isGvisor = target.docker?.runtime === 'runsc'
+
+function targetNamed(name: string): Target {
+  if (Object.hasOwn(targets, name)) return targets[name as keyof typeof targets]
+  throw new Error(`GLOVEBOX_ATTACK_BACKEND=${name} is none of ${Object.keys(targets).join(', ')}`)
+}
 
 /** Both when the tests run as root, who alone can become somebody else. A container never runs as root, nor over root's files. */
 export const starters: readonly Starter[] =
@@ -41,16 +55,20 @@ export interface SandboxOptions {
   readonly policy?: PolicyValues
   readonly settings?: OperatorPolicy
   readonly env?: Readonly<Record<string, string>>
+  readonly vaults?: Readonly<Record<string, VaultSource>>
   readonly cwd?: string
   readonly backend?: string
   readonly docker?: { readonly image?: string; readonly runtime?: string }
 }
+
+type Target = SandboxOptions & { readonly backend: 'bwrap' | 'docker' }
 
 export interface RunOptions {
   readonly cwd?: string
   readonly env?: Readonly<Record<string, string>>
   readonly timeoutMs?: number
   readonly stdin?: string
+  readonly secrets?: readonly SecretUse[]
 }
 
 export interface RunResult {
@@ -76,6 +94,12 @@ export interface Guest {
   readonly description: Description
   run(command: string | readonly string[], options?: RunOptions): Promise<RunResult>
   execute(action: string, input: unknown): Promise<ActionResult>
+  /** A persistent shell: gives each command's outputs. */
+  openShell(): Promise<(command: string) => Promise<Pick<RunResult, 'stdout' | 'stderr' | 'exitCode'>>>
+  /** What a terminal showed for a line that was typed. */
+  type(line: string): Promise<string>
+  /** Answers with how it describes itself afterwards. */
+  provision(resources: Resources): Promise<Description>
   /** Runs a file of test/attacks/probes inside; C is compiled once on the host. */
   probe(source: string, args?: readonly string[], options?: RunOptions): Promise<RunResult>
   kill(): Promise<void>
@@ -100,11 +124,19 @@ export interface AttackHost {
   sandbox(options?: SandboxOptions): Promise<Guest>
   /** Makes the host process open a file without close-on-exec, and gives the descriptor. */
   leak(path: string): Promise<number>
+  /** An operation of host-process.mjs. */
+  readonly ask: HostProcess['ask']
   close(): Promise<void>
 }
 
 /** The guest's own id, as it sees itself. In a container it is the starter's. */
 export const guestIdIn = (host: AttackHost): number => (attackedBackend === 'docker' ? host.uid : 1000)
+
+/** A container with the runtime that is attacked, also where the suite attacks bwrap. */
+export const container: SandboxOptions = attackedBackend === 'docker' ? target : targets.docker
+
+/** gVisor refuses to open the network at all; a control that needs an open one is run on bwrap then. */
+export const whereNetworkOpens: SandboxOptions = isGvisor ? { backend: 'bwrap' } : {}
 
 export interface HostOptions {
   /** Laid over the small environment that the host process begins with. */
@@ -158,10 +190,12 @@ export async function openHost(starter: Starter, options: HostOptions = {}): Pro
     async sandbox(wanted = {}) {
       const mounts = wanted.mounts ?? [{ guestPath: '/workspace', hostPath: makeDirectory(`workspace-${++made}`) }]
       const workspace = mounts.find((mount) => mount.guestPath === '/workspace')?.hostPath ?? ''
-      const created = await host.ask<Created>('create', { options: { backend: attackedBackend, ...wanted, mounts } })
+      const attacked = wanted.backend === undefined ? target : {}
+      const created = await host.ask<Created>('create', { options: { ...attacked, ...wanted, mounts } })
       return liveGuest(host, created, { workspace, give })
     },
     leak: (path) => host.ask('leak', { path }),
+    ask: host.ask,
     async close() {
       await host.end()
       rmSync(top, { recursive: true, force: true })
@@ -169,13 +203,13 @@ export async function openHost(starter: Starter, options: HostOptions = {}): Pro
   }
 }
 
-interface Created {
+export interface Created {
   readonly id: string
   readonly description: Description
 }
 
-function liveGuest(
-  host: HostProcess,
+export function liveGuest(
+  host: Pick<HostProcess, 'ask'>,
   { id, description }: Created,
   { workspace, give }: { readonly workspace: string; give(path: string): void },
 ): Guest {
@@ -187,6 +221,12 @@ function liveGuest(
     description,
     run,
     execute: (action, input) => host.ask('execute', { sandbox: id, action, input }),
+    async openShell() {
+      const shell = await host.ask('openShell', { sandbox: id })
+      return (command) => host.ask('shellExec', { shell, command })
+    },
+    type: (line) => host.ask('type', { sandbox: id, line }),
+    provision: (resources) => host.ask('provision', { sandbox: id, resources }),
     async probe(source, args = [], options = {}) {
       const program = await probeFile(source)
       const name = `probe-${basename(program)}`

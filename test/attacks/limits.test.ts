@@ -1,7 +1,7 @@
 // A hostile program that wants all there is: processes, memory, time. The host must stay able to answer meanwhile, and a
 // limit that cannot be held must be refused, not forgotten.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openHost, probeFile, starters, undefended } from './host.ts'
+import { isGvisor, openHost, probeFile, starters, undefended } from './host.ts'
 import type { AttackHost, Guest } from './host.ts'
 import { processesWith } from './host-view.ts'
 
@@ -24,7 +24,8 @@ describe.each(starters)('limits, started by %s', (starter) => {
   let holdsMemory: boolean
   beforeAll(async () => {
     host = await openHost(starter)
-    guest = await host.sandbox({ policy: { pids: 64 } })
+    // gVisor cannot count processes, and would refuse to promise it.
+    guest = await host.sandbox(isGvisor ? {} : { policy: { pids: 64 } })
     holdsMemory = guest.description.enforced.some(({ what }) => what === 'memory')
   })
   afterAll(() => host.close())

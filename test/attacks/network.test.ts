@@ -1,7 +1,7 @@
 // A hostile program that wants out. The control runs the same attempts with the host's network.
 import { networkInterfaces } from 'node:os'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { HostError, openHost, probeFile, starters, undefended } from './host.ts'
+import { HostError, openHost, probeFile, starters, undefended, whereNetworkOpens } from './host.ts'
 import type { AttackHost, Guest } from './host.ts'
 import { listen, listenForDatagrams, type Listener } from './listeners.ts'
 
@@ -112,6 +112,7 @@ describe.each(starters)('network mode none, started by %s', (starter) => {
       host.sandbox({ policy: { network: { mode: 'allowlist', allow: ['example.com'] } } }),
     ).rejects.toMatchObject(refused)
     const opened = await host.sandbox({
+      ...whereNetworkOpens,
       settings: { network: { mode: 'full' }, ceilings: { network: { mode: 'full' } } },
     })
     const word = `tcp:127.0.0.1:${tcp.port}`

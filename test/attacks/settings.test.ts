@@ -60,6 +60,21 @@ describe('settings', () => {
     expect(done.stdout).toBe('')
   })
 
+  it('a settings file that was found cannot load code', async () => {
+    const mark = join(project.outside, 'loaded')
+    writeFileSync(
+      join(project.directory, 'evil.mjs'),
+      `import { writeFileSync } from 'node:fs'\nwriteFileSync(${JSON.stringify(mark)}, '')\n`,
+    )
+    writeFileSync(settings(), 'pool: { use: "./evil.mjs#openProvider" }\n')
+    const done = await exec(['--', 'true'])
+    expect([done.code, done.stderr]).toEqual([125, expect.stringContaining('names code to load')])
+    expect(existsSync(mark)).toBe(false)
+    // The control: the same module does its work where somebody loads it.
+    await import(join(project.directory, 'evil.mjs'))
+    expect(existsSync(mark)).toBe(true)
+  })
+
   it('a guest cannot make settings for the workspace that it works in', async () => {
     await exec(['--', 'sh', '-c', `printf '${wide.trim()}' > glovebox.yaml`])
     expect(existsSync(settings())).toBe(false)

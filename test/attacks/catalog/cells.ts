@@ -8,7 +8,11 @@ export const cells: readonly AttackRow[] = [
   ),
   blocked(
     'a command finds nothing that the one before left outside of the mounts',
-    'a cell in which anything is left is not used again: files, segments, queues, closed connections',
+    'a cell in which a file is left is not used again',
+  ),
+  blocked(
+    'a command finds no shared memory, queue or port of the one before',
+    'a cell in which a segment, a queue or a closed connection is left is not used again',
   ),
   blocked(
     'a command knows nothing of the variables, directory and mask of the one before',

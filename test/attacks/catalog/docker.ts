@@ -1,4 +1,5 @@
-import type { AttackRow, Outcome } from './row.ts'
+import { notThere, open, type Declared } from './declared.ts'
+import type { AttackRow } from './row.ts'
 
 const blocked = (title: string, defence: string, more: Partial<AttackRow> = {}): AttackRow => ({
   area: 'docker',
@@ -45,14 +46,6 @@ export const docker: readonly AttackRow[] = [
   blocked('the guest is not in the group of the daemon', "the group of the daemon's socket is never the guest's"),
 ]
 
-interface Declared {
-  readonly outcome: Exclude<Outcome, 'blocked'>
-  readonly why: string
-}
-
-const notThere = (why: string): Declared => ({ outcome: 'does not apply', why })
-const open = (why: string): Declared => ({ outcome: 'not a boundary', why })
-
 const profile = "Docker's default seccomp profile lets it through; gVisor does not pass it on"
 const forRoot = 'as root, a container is refused where it could not run as the owner of its mounts'
 const ofBwrap = 'it is about bwrap, its arguments or its filter'
@@ -60,6 +53,9 @@ const ofBwrap = 'it is about bwrap, its arguments or its filter'
 /** By title: where docker's outcome is not the one of bwrap. */
 export const onDocker: Readonly<Record<string, Declared>> = {
   '/sys and control groups are not there': open('Docker shows /sys, read-only, and nothing of it can be written'),
+  'a guest on a terminal has a session of its own': open(
+    `${profile}; the terminal is one that Docker makes inside, so whatever is typed there only the guest itself reads`,
+  ),
   'a process cannot be traced': open(`${profile}; a command can trace only its own processes`),
   'io_uring is not there to pass by the filter': open(profile),
   'seldom used socket families are not there': open(`${profile}; netlink and vsock are there with most versions`),

@@ -12,6 +12,10 @@ export const settings: readonly AttackRow[] = [
     'a backend that isolates nothing is taken from the command line only',
     { seen: 'claude-code #86504' },
   ),
+  blocked(
+    'a settings file that was found cannot load code',
+    'a provider of the operator is taken from a file that he named',
+  ),
   blocked('a guest cannot make settings for the workspace that it works in', 'the name is protected', {
     local: 'not a boundary',
   }),

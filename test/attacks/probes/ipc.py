@@ -11,6 +11,8 @@ import sys
 
 libc = ctypes.CDLL(None, use_errno=True)
 libc.shmat.restype = ctypes.c_void_p
+# Before glibc 2.34 queues have a library of their own.
+queues = libc if hasattr(libc, "mq_open") else ctypes.CDLL("librt.so.1", use_errno=True)
 IPC_CREAT, IPC_RMID, READ_ONLY = 0o1000, 0, 0o10000
 
 
@@ -39,19 +41,19 @@ def segment(how, key):
 
 def queue(how, name):
     if how == "drop":
-        return failed() if libc.mq_unlink(name) < 0 else "dropped"
+        return failed() if queues.mq_unlink(name) < 0 else "dropped"
     attributes = Attributes(0, 2, 64)
     flags = (os.O_RDWR | os.O_CREAT) if how == "make" else (os.O_RDONLY | os.O_NONBLOCK)
     os.umask(0)
-    opened = libc.mq_open(name, flags, 0o666, ctypes.byref(attributes))
+    opened = queues.mq_open(name, flags, 0o666, ctypes.byref(attributes))
     if opened < 0:
         return failed()
     if how == "make":
         for _ in range(2):
-            libc.mq_send(opened, b"canary", 6, 0)
+            queues.mq_send(opened, b"canary", 6, 0)
         return "canary"
     text = ctypes.create_string_buffer(64)
-    length = libc.mq_receive(opened, text, 64, None)
+    length = queues.mq_receive(opened, text, 64, None)
     return failed() if length < 0 else text.raw[:length].decode()
 
 

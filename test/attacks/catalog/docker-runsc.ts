@@ -1,0 +1,23 @@
+import { notThere, open, type Declared } from './declared.ts'
+
+/** By title: where the outcome on gVisor is not the one of docker with runc. */
+export const onGvisor: Readonly<Record<string, Declared>> = {
+  "the guest is not root in the kernel's eyes": notThere(
+    "the guest is no process of the host's kernel: gVisor answers its calls",
+  ),
+  'a command finds no shared memory, queue or port of the one before': open(
+    'gVisor tells nobody which System V objects are there, so a command may find those of the one before in the same sandbox',
+  ),
+  'a command cannot speak to the keeper of its container, nor in its name': open(
+    "gVisor runs no program that its user may not read, so a command can write into the keeper's pipes: it may lie about its own end and run on, inside its own sandbox and for as long as that lives",
+  ),
+  'a source that is aimed elsewhere while a container starts is not shown to the guest': open(
+    "gVisor shows other numbers of files than the host has, so there is nothing to compare: whoever can write to what leads to a mount's source could aim it elsewhere in the moment of a start",
+  ),
+  'a claim for another network does not get one that was made without': notThere(
+    'gVisor refuses to open the network at all, so there is no other network to claim',
+  ),
+  'a fork bomb is ended and the host stays responsive': open(
+    'gVisor cannot count processes; pids is refused where it is demanded, and time and memory hold',
+  ),
+}
