@@ -4,18 +4,20 @@ import type { SandboxSpec } from '../../contract/backend.ts'
 import type { SandboxId } from '../../contract/ids.ts'
 import type { HostPath, Mount } from '../../contract/mount.ts'
 import { GloveboxError } from '../../errors/error.ts'
+import { withCatalog } from '../../paths/catalog-mount.ts'
 import { openHostFiles } from '../../paths/host-files.ts'
 import { closeScratch, openScratch } from '../../process/scratch.ts'
 import { openProtection } from '../../guards/protection.ts'
 import { liveBoundary, type LiveBoundary } from './boundary.ts'
 import { openCell, type Cell } from './cell.ts'
+import type { CellTraits } from './cells.ts'
 import type { DockerCli } from './cli.ts'
-import { runArguments } from './compile.ts'
+import { groupArguments, runArguments } from './compile.ts'
 import type { Containers } from './containers.ts'
 import { firstLine, type DockerFacts } from './facts.ts'
 import { chooseGuest } from './guest.ts'
 import { checkBounds } from './inodes.ts'
-import { besideCommand } from './keeper.ts'
+import { besideCommand, terminalCommand } from './keeper.ts'
 import { openLayout, type Laid } from './layout.ts'
 
 export interface AssemblyParts {
@@ -30,13 +32,15 @@ export interface AssemblyParts {
 }
 
 export interface Assembled extends LiveBoundary {
+  /** Settles when nothing of it runs or is in anybody's way. Docker may still be clearing its containers away. */
   end(): Promise<void>
 }
 
 export const scratchRoot = (stateDir: string): string => join(stateDir, 'docker', 'scratch')
 
 export async function createBoundary(parts: AssemblyParts): Promise<Assembled> {
-  const { id, spec, facts, stateDir } = parts
+  const { id, facts, stateDir } = parts
+  const spec = withCatalog(parts.spec)
   const undo: (() => void | Promise<void>)[] = []
   const takeApart = async (): Promise<void> => {
     for (const step of undo.splice(0).toReversed()) await step()
@@ -57,15 +61,21 @@ export async function createBoundary(parts: AssemblyParts): Promise<Assembled> {
     const protection = await openProtection({ id, stateDir, spec, files, onDisk: () => undefined })
     undo.push(() => protection.lift())
     const layOut = await openLayout({ spec, protection, files, scratch, readOnlyIsDeep: facts.readOnlyIsDeep })
-    const boundary = liveBoundary({ id, spec, files, layOut, createCell: cellMaker(parts, guest) })
+    const { containers } = parts
+    const boundary = liveBoundary({
+      id,
+      spec,
+      files,
+      layOut,
+      createCell: cellMaker(parts, guest),
+      // gVisor takes its limits when it starts.
+      ...(facts.isGvisor ? {} : { limit: (names, limits) => containers.limit(names, groupArguments(limits, facts)) }),
+    })
     undo.push(() => boundary.endAll())
-    await boundary.prepare()
+    await boundary.begin()
     return {
       ...boundary,
-      async end() {
-        await takeApart()
-        await boundary.cleared()
-      },
+      end: takeApart,
     }
   } catch (error) {
     await takeApart()
@@ -74,11 +84,11 @@ export async function createBoundary(parts: AssemblyParts): Promise<Assembled> {
 }
 
 function cellMaker(
-  { id, spec, facts, cli, containers, title }: AssemblyParts,
+  { id, facts, cli, containers, title }: AssemblyParts,
   guest: { readonly uid: number; readonly gid: number },
-): (laid: Laid) => Promise<Cell> {
+): (laid: Laid, spec: SandboxSpec, traits: CellTraits) => Promise<Cell> {
   let made = 0
-  return async ({ bounds, inodes, key }) => {
+  return async ({ bounds, inodes, key }, spec, traits) => {
     made += 1
     const name = `glovebox-${id}-${made}`
     const args = runArguments(spec, facts, {
@@ -87,6 +97,7 @@ function cellMaker(
       guest,
       bounds,
       title: `${title}-${name}`,
+      ...traits,
     })
     try {
       const cell = await openCell({
@@ -96,6 +107,8 @@ function cellMaker(
         env: spec.env,
         containers,
         startBeside: () => cli.start(['exec', '--interactive', '--', name, ...besideCommand]),
+        startOnTerminal: (size, terminal) =>
+          cli.start(['exec', '--interactive', '--tty', noDetaching, '--', name, ...terminalCommand(size)], terminal),
       })
       if (facts.showsInodes) await checkBounds(cell, inodes)
       return cell
@@ -104,6 +117,10 @@ function cellMaker(
     }
   }
 }
+
+/** Docker leaves a command alone when its user types this, and waits at each letter of it for the next: so it is one that nobody
+ * types. It cannot be left out. */
+const noDetaching = `--detach-keys=${Array.from({ length: 16 }, () => 'ctrl-@').join(',')}`
 
 const cannotStart = (error: unknown): GloveboxError => {
   const said = error instanceof Error ? error.message : String(error)

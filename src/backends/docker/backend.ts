@@ -11,6 +11,7 @@ import { sweepScratch } from '../../process/scratch.ts'
 import { openSpawner } from '../../process/spawn.ts'
 import { startWarden, type Warden } from '../../process/warden.ts'
 import { sweepPlaceholders } from '../../guards/placeholders.ts'
+import { endContainersAfterUs, type AfterUs } from './after-us.ts'
 import { createBoundary, scratchRoot, type Assembled } from './assemble.ts'
 import { capabilitiesFor } from './capabilities.ts'
 import { openDockerCli } from './cli.ts'
@@ -61,16 +62,26 @@ export async function openBackend(options: DockerOptions): Promise<Backend> {
   const containers = openContainers(cli, readInstallation(stateDir))
   const live = new Map<SandboxId, Assembled>()
   const destroying = new Map<SandboxId, Promise<void>>()
+  // Nothing runs in these any more, and Docker takes longer to clear one away than to start it.
+  const clearing = new Map<SandboxId, Promise<void>>()
   const sweeping = sweepLeftovers(stateDir, containers)
   sweeping.catch(() => {})
   const title = `glovebox-keeper-${randomUUID()}`
   let warden: Warden | undefined
+  let afterUs: AfterUs | undefined
 
   const destroy = async (id: SandboxId): Promise<void> => {
     const boundary = live.get(id)
     live.delete(id)
-    await boundary?.end()
-    if (boundary !== undefined) return
+    if (boundary !== undefined) {
+      await boundary.end()
+      clearing.set(
+        id,
+        boundary.cleared().finally(() => clearing.delete(id)),
+      )
+      return
+    }
+    await clearing.get(id)
     const left = (await containers.list()).filter(({ sandbox }) => sandbox === id)
     await containers.remove(...left.map(({ name }) => name))
   }
@@ -82,6 +93,7 @@ export async function openBackend(options: DockerOptions): Promise<Backend> {
     async create(id, { spec }) {
       if (live.has(id)) throw new GloveboxError('ALREADY_EXISTS', `Cannot create ${id}: it exists`)
       warden ??= startWarden(spawner, { token: title })
+      if (facts.isGvisor) afterUs ??= endContainersAfterUs(cli, containers.labels(id))
       const boundary = await createBoundary({ id, spec, facts, cli, containers, stateDir, title })
       live.set(id, boundary)
       return boundary
@@ -90,7 +102,7 @@ export async function openBackend(options: DockerOptions): Promise<Backend> {
     discover: (id) => Promise.resolve<Boundary | undefined>(live.get(id)),
     async list() {
       const found = [...live.keys(), ...(await containers.list()).map(({ sandbox }) => sandbox)]
-      return [...new Set(found)].map((id) => ({ id, backend: 'docker' }))
+      return [...new Set(found)].filter((id) => !clearing.has(id)).map((id) => ({ id, backend: 'docker' }))
     },
     destroy(id) {
       const begun = destroying.get(id) ?? destroy(id).finally(() => destroying.delete(id))
@@ -99,7 +111,9 @@ export async function openBackend(options: DockerOptions): Promise<Backend> {
     },
     async close() {
       await sweeping.catch(() => {})
+      await Promise.all(clearing.values())
       warden?.dismiss()
+      afterUs?.dismiss()
       spawner.close()
     },
   }

@@ -1,7 +1,6 @@
 import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { followSpool } from './spool.ts'
 
@@ -25,8 +24,7 @@ describe('a spool', () => {
   it('is handed on as it grows, to its end', async () => {
     const { got, code } = follow({ stdout: 0, stderr: 0 }, () => true)
     writeFileSync(join(place, 'stdout'), 'one ')
-    await delay(30)
-    expect(got.stdout).toBe('one ')
+    await expect.poll(() => got.stdout, { timeout: 5000 }).toBe('one ')
     appendFileSync(join(place, 'stdout'), 'two')
     writeFileSync(join(place, 'stderr'), 'err')
     writeFileSync(join(place, 'status'), '42\n')
