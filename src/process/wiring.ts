@@ -2,7 +2,7 @@
 // be started by another thread, which then gets plain descriptor numbers.
 import type { ChildProcess } from 'node:child_process'
 import { closeSync, fchownSync, openSync, writeSync } from 'node:fs'
-import type { Readable, Writable } from 'node:stream'
+import { Readable, type Writable } from 'node:stream'
 import { readEnd, writeEnd, type MakePipe } from './pipes.ts'
 import type { ExtraDescriptor } from './spawn.ts'
 
@@ -24,10 +24,11 @@ export interface Wiring {
 
 export function wire(wanted: readonly ExtraDescriptor[], makePipe: MakePipe | undefined): Wiring {
   const childEnds: number[] = []
+  const openers: ((descriptor: number) => Stream)[] = []
   const streams: (Stream | undefined)[] = []
   const ourDescriptors: (number | undefined)[] = []
   const join = (entry: ExtraDescriptor): number | 'pipe' => {
-    streams.push(undefined)
+    openers.push(entry === 'toChild' ? writeEnd : readEnd)
     ourDescriptors.push(undefined)
     if (typeof entry === 'number') return entry
     if (makePipe === undefined) return 'pipe'
@@ -38,13 +39,18 @@ export function wire(wanted: readonly ExtraDescriptor[], makePipe: MakePipe | un
       return reading
     }
     const written = entry === 'reportFromChild' ? openBothWays(writing, reading) : writing
-    const [child, our] = entry === 'toChild' ? [reading, writeEnd(writing)] : [written, readEnd(reading)]
+    const [child, our] = entry === 'toChild' ? [reading, writing] : [written, reading]
     childEnds.push(child)
-    streams[streams.length - 1] = our
-    ourDescriptors[ourDescriptors.length - 1] = entry === 'toChild' ? writing : reading
+    ourDescriptors[ourDescriptors.length - 1] = our
     return child
   }
-  const stdio = allOrNothing(() => wanted.map(join), { childEnds, streams })
+  const stdio = allOrNothing(() => wanted.map(join), { childEnds, ourDescriptors })
+  // Not before they are asked for: a socket reads at once, and its end would be told while nobody listens yet.
+  const streamAt = (index: number): Stream | undefined => {
+    const descriptor = ourDescriptors[index]
+    if (descriptor === undefined) return undefined
+    return (streams[index] ??= openers[index]?.(descriptor))
+  }
   return {
     stdio,
     childEnds,
@@ -54,7 +60,7 @@ export function wire(wanted: readonly ExtraDescriptor[], makePipe: MakePipe | un
     },
     ours: (child) =>
       stdio.map((entry, index) => {
-        if (entry !== 'pipe') return streams[index]
+        if (entry !== 'pipe') return streamAt(index)
         const made = child?.stdio[index] as Stream | undefined
         const asked = wanted[index]
         if (typeof asked !== 'object') return made
@@ -68,12 +74,12 @@ export function wire(wanted: readonly ExtraDescriptor[], makePipe: MakePipe | un
 /** When descriptors run out half-way, those that were opened are given back. */
 function allOrNothing<T>(
   open: () => T,
-  opened: { readonly childEnds: readonly number[]; readonly streams: readonly (Stream | undefined)[] },
+  opened: { readonly childEnds: readonly number[]; readonly ourDescriptors: readonly (number | undefined)[] },
 ): T {
   try {
     return open()
   } catch (error) {
-    for (const stream of opened.streams) stream?.destroy()
+    for (const descriptor of opened.ourDescriptors) if (descriptor !== undefined) closeSync(descriptor)
     for (const descriptor of opened.childEnds) closeSync(descriptor)
     throw error
   }
@@ -110,11 +116,21 @@ function openBothWays(writing: number, reading: number): number {
   }
 }
 
-/** What a child has as its standard input. `report`: it is no input, but a pipe on which the child tells us something. */
-export type StandardInput = 'none' | 'pipe' | 'report'
+/** What a child has as its standard input. `report`: it is no input, but a pipe on which the child tells us something.
+ * `terminal`: the child's end of one, which is its output as well, and of which we have our own end elsewhere. Its error output is
+ * still a pipe: what cannot be started says so to us, and not to whoever is to use the terminal. */
+export type StandardInput = 'none' | 'pipe' | 'report' | { readonly terminal: number }
 
-export const wireInput = (stdin: StandardInput, nullDescriptor: number): ExtraDescriptor =>
-  stdin === 'none' ? nullDescriptor : stdin === 'pipe' ? 'toChild' : 'fromChild'
+export function wireStandard(stdin: StandardInput, nullDescriptor: number): readonly ExtraDescriptor[] {
+  if (typeof stdin === 'object') return [stdin.terminal, stdin.terminal, 'fromChild']
+  const input = stdin === 'none' ? nullDescriptor : stdin === 'pipe' ? 'toChild' : 'fromChild'
+  return [input, 'fromChild', 'fromChild']
+}
+
+/** A terminal is opened anew by its user, who must own it. */
+export function giveTerminal(stdin: StandardInput, uid: number | undefined, gid: number | undefined): void {
+  if (typeof stdin === 'object' && uid !== undefined && gid !== undefined) fchownSync(stdin.terminal, uid, gid)
+}
 
 export interface JoinedStreams {
   readonly stdin: Writable | null
@@ -129,8 +145,10 @@ export function joinStreams(stdin: StandardInput, streams: readonly (Stream | un
   return {
     stdin: stdin === 'pipe' ? (first as Writable) : null,
     report: stdin === 'report' ? (first as Readable) : null,
-    stdout: stdout as Readable,
-    stderr: stderr as Readable,
+    stdout: (stdout as Readable | undefined) ?? nothing(),
+    stderr: (stderr as Readable | undefined) ?? nothing(),
     pipes: extra.filter((stream) => stream !== undefined),
   }
 }
+
+const nothing = (): Readable => Readable.from([])
