@@ -26,26 +26,47 @@ export const giveBack = (name: string): string =>
   `command export ${name}="$${heldBack}${name}"; unset ${heldBack}${name}`
 
 // The descriptors that a single digit names are closed here; bwrap has closed those that it was given.
-export const gateScript = [
-  ...takeLimits,
+const startCommand = [
   'exec 3<&- 4<&- 5<&- 6<&- 7<&- 8<&- 9<&-',
-  'shift 3',
+  'shift 4',
   `while [ "$1" != -- ]; do eval "command export $1=\\"\\$${heldBack}$1\\"; unset ${heldBack}$1" 2>/dev/null; shift; done`,
   'shift',
   // A shell tells of a child's death by signal on its standard error, where it would look like the command's own words.
   'exec 9>&2 2>/dev/null',
   '(exec "$@" 2>&9 9>&-)',
+]
+
+export const gateScript = [...takeLimits, ...startCommand].join('\n')
+
+/**
+ * The gate leads a session without a terminal, so the one that it opens becomes the session's. The guest's /dev/pts is another
+ * one than the host's, so it is opened by its descriptor; which also gives the guest one that waits, while ours never does.
+ * SECURITY: the session is the guest's own; were it the operator's, the guest could type into it.
+ * test/attacks/terminals: "a guest on a terminal has a session of its own"
+ */
+export const terminalGateScript = [
+  ...takeLimits,
+  'exec 0<>/proc/self/fd/0 && exec 1>&0 2>&0 && : </dev/tty || exit 125',
+  // What is typed as an interrupt is the command's to answer.
+  'trap : INT QUIT',
+  ...startCommand,
+  'code=$?',
+  // When the leader of a session ends, the kernel drops what nobody has read yet; but not if all have let go of the terminal before.
+  'trap \'\' HUP; kill -9 -1; exec 0<&- 1>&- 9>&-; exit "$code"',
 ].join('\n')
 
 /** The gate of a cell becomes its keeper, and leaves it the word's pipe and, in place of an input, the one of its reports. */
 export const cellGateScript = [
   ...takeLimits,
   `exec ${descriptors.report}>&0 0</dev/null 3<&- 4<&- 7<&- 8<&- 9<&-`,
-  'shift 3',
+  'shift 4',
   'while [ "$1" != -- ]; do shift; done',
   'shift',
   'exec "$@"',
 ].join('\n')
+
+/** Who tells a person that there is no such program. */
+export const shellName = 'glovebox'
 
 export interface GateRequest {
   readonly processes: number
@@ -54,7 +75,7 @@ export interface GateRequest {
   readonly entries?: readonly number[]
   /** Names of the guest's variables; their values stay off the command line. */
   readonly names: readonly string[]
-  /** What the gate is called among the host's processes: the warden's token. */
+  /** By what the gate is found among the host's processes: the warden's token. */
   readonly title?: string
   /** Default: the one that stays before a single command. */
   readonly script?: string
@@ -64,10 +85,11 @@ export const gateCommand = (limits: GateRequest): readonly string[] => [
   '/bin/sh',
   '-c',
   limits.script ?? gateScript,
-  limits.title ?? 'glovebox-gate',
+  shellName,
   String(limits.processes),
   String(limits.fileBlocks),
   (limits.entries ?? []).join(' '),
+  limits.title ?? '',
   ...limits.names,
   '--',
 ]

@@ -2,7 +2,7 @@
 // runs it as its only child, and reports the end. Between two commands the cell is as a new one would be: what a command
 // leaves running, or lying in the cell's own places, ends the cell (see cell.ts), and the next command gets a new one.
 import type { SpawnRequest } from '../../contract/backend.ts'
-import { descriptors, giveBack } from './gate.ts'
+import { descriptors, giveBack, shellName } from './gate.ts'
 
 /**
  * SECURITY: a copy of the shell that may be run but not read. The kernel then hides all of the process from its own user:
@@ -25,6 +25,7 @@ const lineBreak = `${ownPrefix}LINE_BREAK`
 const script = [
   // A shell tells of a child's death by signal on its standard error, where it would look like the command's own words.
   'exec 9>&2 2>/dev/null',
+  `echo ready >&${descriptors.report}`,
   `while IFS= read -r request <&${descriptors.word}; do`,
   `  (eval "$variables; $request"; exec ${descriptors.report}>&- ${descriptors.word}<&- 2>&9 9>&-; exec "$@")`,
   `  echo "exit $?" >&${descriptors.report}`,
@@ -39,24 +40,41 @@ export const keeperCommand = (title: string, names: readonly string[]): readonly
   keeperPath,
   '-c',
   `${lineBreak}='\n'\nvariables='${['true', ...names.map(giveBack)].join('; ')}'\n${script}`,
+  shellName,
   title,
 ]
 
 // The keeper reads a byte per system call; beyond this a new boundary is as fast.
 const longestLine = 8192
 
+/** The line of a command that ends at once, where every cell is. */
+export const nothing = 'set -- /bin/true'
+
+/** What a command may use, where that is less than what its cell was made with. */
+export interface CommandLimits {
+  readonly processes: number
+  readonly fileBlocks: number
+}
+
 /** One line for the keeper; undefined where the request does not go into one, and needs a boundary of its own. */
-export function lineFor({ argv, cwd, env, stdin }: SpawnRequest): string | undefined {
+export function lineFor({ argv, cwd, env, stdin }: SpawnRequest, limits?: CommandLimits): string | undefined {
   if (stdin !== 'none') return undefined
+  const refuse = (why: string): string => `{ echo ${why} >&${descriptors.report}; exit 125; }`
   const steps = [
+    ...(limits === undefined ? [] : [`${setLimits(limits)} || ${refuse('unlimited')}`]),
     `set -- ${argv.map(quote).join(' ')}`,
-    `cd -- ${quote(cwd)} || { echo nowhere >&${descriptors.report}; exit 125; }`,
+    `cd -- ${quote(cwd)} || ${refuse('nowhere')}`,
     'command export PWD; unset OLDPWD',
     ...Object.entries(env).map(([name, value]) => `command export ${name}=${quote(value)}`),
   ]
   const line = steps.join('; ')
   return Buffer.byteLength(line) > longestLine ? undefined : line
 }
+
+/** SECURITY: by the process that is about to become the command, which can take less but never more for itself afterwards.
+ * test/attacks/recycle: "a claim's narrower limits hold from its first command" */
+const setLimits = ({ processes, fileBlocks }: CommandLimits): string =>
+  `{ ulimit -u ${processes} 2>/dev/null || ulimit -p ${processes}; } && ulimit -f ${fileBlocks}`
 
 export const canBeKept = (env: Readonly<Record<string, string>>): boolean =>
   !Object.keys(env).some((name) => name.startsWith(ownPrefix))
