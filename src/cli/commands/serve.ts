@@ -46,8 +46,8 @@ export async function serveCommand(flags: ServeFlags, { face, directory }: Doing
       onFault: (error, about) => log.error({ about, error: String(error) }, 'something went wrong behind a request'),
     })
     const started = await startWhole(opened, flags, { log, directory, limits: limits.http })
-    await tell(started, flags, face.out)
-    await signals.first
+    // Whoever stops it need not wait for what is told of it.
+    await Promise.race([tell(started, flags, face.out).then(() => signals.first), signals.first])
     signals.onNext(() => void started.server.stop())
     await started.server.stop()
     return 0

@@ -1,5 +1,6 @@
 // The backends that the operator lets a server use, each opened once and kept: opening one looks at the host and sweeps what
 // a crash left, which no request should wait for twice.
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Backend, BackendName, Probe } from '../../contract/backend.ts'
 import { GloveboxError } from '../../errors/error.ts'
 import { openBackendFor } from '../create.ts'
@@ -81,13 +82,24 @@ export interface BackendState {
   readonly detail?: string
 }
 
+/** A mechanism that does not answer must not keep the server from saying where it is. */
+const answerMs = 15_000
+
 /** For the operator: does it work here, and if not, why. */
 export async function probeBackend(backends: ServedBackends, name: BackendName): Promise<BackendState> {
+  const patience = new AbortController()
   try {
-    const { available, version, reason } = await (await backends.get(name)).probe()
+    const { available, version, reason } = await Promise.race([
+      backends.get(name).then((backend) => backend.probe()),
+      delay(answerMs, silent, { ref: false, signal: patience.signal }),
+    ])
     const detail = available ? version : reason
     return { name, state: available ? 'works' : 'does not work', ...(detail === undefined ? {} : { detail }) }
   } catch (error) {
     return { name, state: 'does not work', detail: error instanceof Error ? error.message : String(error) }
+  } finally {
+    patience.abort()
   }
 }
+
+const silent: Probe = { available: false, reason: `it has not answered for ${answerMs / 1000} s` }
