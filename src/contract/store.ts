@@ -3,6 +3,7 @@
 // runs and execs can be rebuilt from them. Times are ISO 8601 in UTC with milliseconds, so that they sort as text; no
 // decision rests on them but a token's life. Each sentence marked "Law" has a test in test/conformance/store in the same words.
 import type { ExecId } from './ids.ts'
+import type { Leases } from './lease.ts'
 import type { RunStatus } from './run.ts'
 
 /** `2026-11-15T12:00:00.000Z`: exactly as `Date.toISOString` writes it. */
@@ -78,23 +79,6 @@ export interface ExecRow {
   readonly boundary_id: string | null
   readonly cancel_requested_at: Timestamp | null
 }
-
-/** What is true of every exec that nobody has begun. */
-export const queuedExec = {
-  status: 'QUEUED',
-  exit_code: null,
-  error_reason: null,
-  started_at: null,
-  ended_at: null,
-  duration_ms: null,
-  stdout_truncated: false,
-  stderr_truncated: false,
-  owner: null,
-  fence: 0,
-  backend: null,
-  boundary_id: null,
-  cancel_requested_at: null,
-} as const satisfies Partial<ExecRow>
 
 /** What may still change of an exec. */
 export type ExecChange = Partial<
@@ -306,6 +290,11 @@ export interface Store {
   readonly tokens: TokenTable
   readonly idempotency: IdempotencyTable
   readonly runs: RunTable
+  /**
+   * Leases of sandboxes that every server on this database shares; each call is another owner. Undefined on SQLite, which has no
+   * clock of its own and belongs to one host: there leases are files.
+   */
+  readonly openLeases: ((options?: { readonly ttlMs?: number }) => Leases) | undefined
   health(): Promise<StoreHealth>
   close(): Promise<void>
 }

@@ -5,7 +5,8 @@ import { dirname } from 'node:path'
 import type { ExecRequest } from '../contract/exec-record.ts'
 import { newExecId } from '../contract/ids.ts'
 import type { ResolvedPolicy } from '../contract/policy.ts'
-import { queuedExec, type ExecRow, type Store } from '../contract/store.ts'
+import { queuedExec } from '../contract/queued-exec.ts'
+import type { ExecRow, Store } from '../contract/store.ts'
 import { GloveboxError, isGloveboxError } from '../errors/error.ts'
 import type { Boundaries } from './boundaries.ts'
 import { cwdOf, wordsOf } from './command.ts'
@@ -75,17 +76,20 @@ async function submit(parts: SubmitParts, asked: Asked): Promise<Submitted> {
   const cwd = cwdOf(exec.cwd)
   const env = exec.env ?? {}
   parts.boundaries.checkEnvironment(env)
+  const secrets = exec.secrets ?? []
+  const { names, variables } = parts.boundaries.checkSecrets(secrets)
   if (request.image !== undefined) await parts.boundaries.checkImage(request.image)
   const inputs = checkInputs(request.inputs ?? [])
-  const values = toPolicyValues(request.policy_overrides ?? {})
+  // What it does not ask for, it is not granted either.
+  const values = { ...toPolicyValues(request.policy_overrides ?? {}), secrets: [...names] }
   const { resolved, refusal } = resolveOrRefuse(parts.boundaries, values)
-  const row = newRow(parts, asked, { ...words, cwd, env, resolved })
+  const row = newRow(parts, asked, { ...words, cwd, variables: [...Object.keys(env), ...variables], resolved })
   if (refusal !== undefined) throw await recordDenied(parts, row, refusal)
   const giveBack = await parts.reserve(project)
   try {
     makeProject(parts.root, project, parts.making)
     await writeInputs(inputsPlace(parts.root, project), inputs)
-    return await store(parts, asked, row, { env, values })
+    return await store(parts, asked, row, { env, secrets, values })
   } catch (error) {
     throw asStorageFault(error, 'take the exec')
   } finally {
@@ -156,7 +160,7 @@ interface Checked {
   readonly cmd: string
   readonly args: readonly string[]
   readonly cwd: string
-  readonly env: Readonly<Record<string, string>>
+  readonly variables: readonly string[]
   readonly resolved: ResolvedPolicy
 }
 
@@ -172,12 +176,12 @@ function newRow({ now, self }: SubmitParts, { request, project }: Asked, checked
     cmd: checked.cmd,
     args: checked.args,
     cwd: checked.cwd,
-    env_keys: Object.keys(checked.env).toSorted(),
+    env_keys: [...new Set(checked.variables)].toSorted(),
     policy_snapshot: toSnapshot(checked.resolved.effective),
     artifacts_path: artifactsPath(name),
     created_at: now().toISOString(),
     // Values of its environment are known here alone, so that nobody else could run it.
-    owner: Object.keys(checked.env).length === 0 ? null : self,
+    owner: checked.variables.length === 0 && checked.resolved.effective.secrets.length === 0 ? null : self,
   }
 }
 

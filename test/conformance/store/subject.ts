@@ -1,15 +1,8 @@
 // What each part of the suite is given: stores on one new database, as many as it asks for, as several servers would.
 import { newExecId } from '../../../src/contract/ids.ts'
 import { newRunId } from '../../../src/contract/run.ts'
-import {
-  queuedExec,
-  type ExecRow,
-  type Page,
-  type PageKey,
-  type RunRow,
-  type Store,
-  type TokenRow,
-} from '../../../src/contract/store.ts'
+import { queuedExec } from '../../../src/contract/queued-exec.ts'
+import type { ExecRow, Page, PageKey, RunRow, Store, TokenRow } from '../../../src/contract/store.ts'
 
 export interface Subject {
   /** Stores on the same new database. */
