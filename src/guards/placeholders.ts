@@ -67,21 +67,27 @@ export interface SweepReport {
 export async function layPlaceholders(options: LayOptions): Promise<readonly PlacedProtection[]> {
   const { stateDir, sandboxId, roots, afterStep, owner = ownIdentity() } = options
   return underLock(stateDir, async () => {
-    const { journals } = listJournals(stateDir)
-    const journal = journals.find((each) => each.sandboxId === sandboxId) ?? { sandboxId, owner, entries: [] }
+    // Hundreds of sandboxes may live, and most lay nothing.
+    const all = lazily(() => listJournals(stateDir).journals)
+    const journal = findJournal(stateDir, sandboxId) ?? { sandboxId, owner, entries: [] }
     const found: Finding[] = []
     try {
-      for (const root of roots) findAll(root, placeholderTest(journals), found)
+      for (const root of roots) findAll(root, placeholderTest(all), found)
       const findings = agreeOnKinds(found)
       await lay({ stateDir, journal, afterStep }, findings)
       return findings.map(placed)
     } catch (error) {
-      await undoLaying(stateDir, journal, journals)
+      await undoLaying(stateDir, journal, all())
       throw error
     } finally {
       closeParents(found)
     }
   })
+}
+
+function lazily<T>(read: () => T): () => T {
+  let known: { readonly value: T } | undefined
+  return () => (known ??= { value: read() }).value
 }
 
 /** Back to the journal as it was before: what it lists is in use and stays. */
@@ -103,10 +109,10 @@ function findAll(root: ProtectedRoot, isPlaceholder: (found: Identified) => bool
 }
 
 /** Journals of the dead count too: what they left is a placeholder until it is swept, and may be used on. */
-function placeholderTest(journals: readonly Journal[]): (found: Identified) => boolean {
+function placeholderTest(journals: () => readonly Journal[]): (found: Identified) => boolean {
   const { bootId } = ownIdentity()
   return (found) =>
-    journals.some(({ owner, entries }) =>
+    journals().some(({ owner, entries }) =>
       entries.some((entry) => isSame(entry, found, { sameBoot: owner.bootId === bootId })),
     )
 }
@@ -130,10 +136,14 @@ export async function liftPlaceholders(sandboxId: SandboxId, stateDir: string): 
 }
 
 async function liftUnlocked(sandboxId: SandboxId, stateDir: string): Promise<LiftReport> {
-  const { journals } = listJournals(stateDir)
-  const journal = journals.find((each) => each.sandboxId === sandboxId)
+  const journal = findJournal(stateDir, sandboxId)
   if (journal === undefined) return { removed: 0, kept: [] }
-  const others = journals.filter((each) => each !== journal && isAlive(each.owner))
+  if (journal.entries.length === 0) {
+    settleJournal(stateDir, withoutGoneGroup(journal))
+    return { removed: 0, kept: [] }
+  }
+  const { journals } = listJournals(stateDir)
+  const others = journals.filter((each) => each.sandboxId !== sandboxId && isAlive(each.owner))
   const { removed, kept, remaining } = sweepEntries(journal, others)
   settleJournal(stateDir, { ...withoutGoneGroup(journal), entries: remaining })
   return { removed, kept }

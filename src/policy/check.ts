@@ -85,6 +85,16 @@ export function checkEnvironmentNames(value: unknown, path: string): readonly st
   })
 }
 
+const secretName = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\/[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/
+
+/** Each with its vault, and never a pattern: a secret that comes into a vault later is granted by nobody. */
+export function checkSecretNames(value: unknown, path: string): readonly string[] {
+  return checkList(value, path, (text, entryPath) => {
+    if (!secretName.test(text)) throw invalid(entryPath, 'it must name a secret with its vault, like "keys/token"')
+    return text
+  })
+}
+
 function checkedSegments(text: string, path: string): readonly string[] {
   if (text.includes('\0')) throw invalid(path, 'it must not contain a NUL')
   if (text.length > 4096) throw invalid(path, 'it must have at most 4096 characters')

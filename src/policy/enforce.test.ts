@@ -43,6 +43,7 @@ describe('the account of a policy', () => {
             'files.denyRead',
             'network.allowlist',
             'network.full',
+            'secrets.scoped',
           ].includes(name),
       ),
     )

@@ -10,6 +10,7 @@ import {
   checkNetwork,
   checkNumber,
   checkRelativeNames,
+  checkSecretNames,
   networkModes,
   type NumberBounds,
 } from './check.ts'
@@ -153,6 +154,16 @@ export const fieldRules: { readonly [F in PolicyField]: FieldRule<F> } = {
     ceiling: [],
     capability: () => 'environment.isolated',
     check: checkEnvironmentNames,
+    isWider: (asked, allowed) => !isSubset(asked, allowed),
+    meet: intersection,
+  },
+  // SECURITY: nothing is granted unless the operator names it. test/attacks/vault: "a secret that policy does not grant is refused"
+  secrets: {
+    unit: 'names',
+    initial: [],
+    ceiling: [],
+    capability: (names) => (names.length === 0 ? undefined : 'secrets.scoped'),
+    check: checkSecretNames,
     isWider: (asked, allowed) => !isSubset(asked, allowed),
     meet: intersection,
   },

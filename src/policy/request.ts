@@ -37,5 +37,13 @@ export function execLimits(resolved: ResolvedPolicy, asked: AskedLimits, source 
   }
 }
 
+/** SECURITY: what is granted, and not what could be. test/attacks/vault: "a secret that policy does not grant is refused" */
+export function requireGranted(resolved: ResolvedPolicy, asked: readonly string[], source = 'exec'): void {
+  const allowed = resolved.effective.secrets
+  if (!fieldRules.secrets.isWider(asked, allowed)) return
+  const granted = resolved.explained.find(({ field }) => field === 'secrets')?.from ?? builtInOrigin
+  throw escalation({ field: 'secrets', asked, allowed, ceilingFrom: granted, by: { layer: 'request', source } })
+}
+
 export const timeoutForExec = (resolved: ResolvedPolicy, askedMs: number | undefined, source = 'exec'): number =>
   limitForExec(resolved, 'timeoutMs', askedMs, source)

@@ -221,6 +221,30 @@ describe('network', () => {
   })
 })
 
+describe('secrets', () => {
+  it('none is granted unless settings name it, and a request has no more than settings let it have', () => {
+    expect(resolvePolicy([]).effective.secrets).toEqual([])
+    expect(refusal([request({ secrets: ['keys/token'] })]).code).toBe('POLICY_ESCALATION')
+    const granted = settings({ secrets: ['keys/a', 'keys/b'] })
+    expect(resolvePolicy([granted]).effective.secrets).toEqual(['keys/a', 'keys/b'])
+    expect(resolvePolicy([granted, request({ secrets: ['keys/b'] })]).effective.secrets).toEqual(['keys/b'])
+    expect(refusal([granted, skill({ secrets: ['keys/c'] })]).message).toContain('keys/c')
+  })
+
+  it('a ceiling lets a request ask, and grants nothing by itself', () => {
+    const allowed = settings({ ceilings: { secrets: ['keys/a'] } })
+    expect(resolvePolicy([allowed]).effective.secrets).toEqual([])
+    expect(resolvePolicy([allowed, request({ secrets: ['keys/a'] })]).effective.secrets).toEqual(['keys/a'])
+  })
+
+  it.each(['token', 'keys/', '/token', 'keys/*', 'keys/a/b', '../keys/a', 'keys/a b'])(
+    '"%s" names no secret',
+    (name) => {
+      expect(refusal([settings({ secrets: [name] })]).code).toBe('INVALID_INPUT')
+    },
+  )
+})
+
 describe('environment names', () => {
   it('only settings add a name, and a request may choose among them', () => {
     expect(refusal([request({ env: ['AWS_SECRET_ACCESS_KEY'] })]).message).toContain('AWS_SECRET_ACCESS_KEY')

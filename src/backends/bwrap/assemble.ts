@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { SandboxSpec } from '../../contract/backend.ts'
 import type { SandboxId } from '../../contract/ids.ts'
 import type { HostPath, Mount } from '../../contract/mount.ts'
+import { withCatalog } from '../../paths/catalog-mount.ts'
 import { openHostFiles } from '../../paths/host-files.ts'
 import type { CountUnread } from '../../process/pipes.ts'
 import { closeScratch, openScratch } from '../../process/scratch.ts'
@@ -51,7 +52,7 @@ export async function createBoundary(parts: AssemblyParts): Promise<Assembled> {
     const scratch = openScratch(scratchRoot(stateDir), id)
     undo.push(() => closeScratch(scratch))
 
-    const layers = await openLayers(parts.spec, launcher)
+    const layers = await openLayers(withCatalog(parts.spec), launcher)
     undo.push(() => layers.release())
     const { spec } = layers
     const homeMount: Mount = { ...spec.home, mode: 'rw' }

@@ -50,18 +50,22 @@ export async function openBackend(options: BwrapOptions): Promise<Backend> {
     )
     spawner.close()
   }
-  const facts = await gatherFacts(spawner, { ...options, bwrapPath: found.path }).catch(async (error: unknown) => {
+  const look = async () => {
+    const facts = await gatherFacts(spawner, { ...options, bwrapPath: found.path })
+    const limitsPlan = detectLimits(readLimitsHost())
+    const limits: LimitsFacts = {
+      enforces: limitsPlan.enforces,
+      by: limitsPlan.mechanism === 'none' ? (limitsPlan.missing[0]?.why ?? 'no control groups') : limitsPlan.by,
+    }
+    const filter = compileFilter({ arch: facts.architecture, pty: false })
+    // A process that is all ours runs one command and ends: it would never use a cell again.
+    const countUnread = options.ownsProcess === true || !listsChildren() ? undefined : loadCountUnread()
+    return { facts, limitsPlan, limits, filter, countUnread }
+  }
+  const { facts, limitsPlan, limits, filter, countUnread } = await look().catch(async (error: unknown) => {
     await closeBoth()
     throw error
   })
-  const limitsPlan = detectLimits(readLimitsHost())
-  const limits: LimitsFacts = {
-    enforces: limitsPlan.enforces,
-    by: limitsPlan.mechanism === 'none' ? (limitsPlan.missing[0]?.why ?? 'no control groups') : limitsPlan.by,
-  }
-  const filter = compileFilter({ arch: facts.architecture, pty: false })
-  // A process that is all ours runs one command and ends: it would never use a cell again.
-  const countUnread = options.ownsProcess === true || !listsChildren() ? undefined : loadCountUnread()
   const live = new Map<SandboxId, Assembled>()
   const destroying = new Map<SandboxId, Promise<void>>()
   const sweeping = sweepLeftovers(options.stateDir)
@@ -76,7 +80,9 @@ export async function openBackend(options: BwrapOptions): Promise<Backend> {
   const destroy = async (id: SandboxId): Promise<void> => {
     const boundary = live.get(id)
     live.delete(id)
-    await boundary?.end()
+    // One of another process: its processes ended with that, and what it left of the rest is swept.
+    if (boundary === undefined) await sweepLeftovers(options.stateDir)
+    else await boundary.end()
   }
   return {
     name: 'bwrap',

@@ -1,18 +1,20 @@
 // A live boundary. A command runs in a cell that it shares with nobody (cells.ts), or in a bwrap of its own where it needs one:
-// for its input, for its length, or because the host has no means to tell a used cell from a new one.
+// for its input or terminal, for its secrets, for its length, or because the host has no means to tell a used cell from a new one.
 import type { Boundary, Process, SandboxSpec, SpawnRequest } from '../../contract/backend.ts'
 import type { SandboxId } from '../../contract/ids.ts'
 import { GloveboxError } from '../../errors/error.ts'
 import type { Guard, Mask } from '../../guards/rule.ts'
 import type { HostFiles } from '../../paths/host-files.ts'
+import { refuseWider } from '../../policy/claim.ts'
+import { joined, onTerminal } from '../../process/on-terminal.ts'
 import type { CountUnread } from '../../process/pipes.ts'
 import type { SpawnedChild } from '../../process/spawn.ts'
 import { planAdmission } from './admit.ts'
-import { boundaryArguments, environmentArguments, guestSearchProgram } from './compile.ts'
+import { boundaryArguments, environmentArguments, gateLimits, guestSearchProgram, withSecretFiles } from './compile.ts'
 import type { HostFacts } from './facts.ts'
 import { openCell, type Cell } from './cell.ts'
 import { openCells, type Laid } from './cells.ts'
-import { cellGateScript, descriptors } from './gate.ts'
+import { cellGateScript, descriptors, terminalGateScript } from './gate.ts'
 import { canBeKept, keeperArguments, keeperCommand, lineFor } from './keeper.ts'
 import type { Launcher } from './launcher/launcher.ts'
 import type { LimitGroup } from './limits/limits.ts'
@@ -49,12 +51,13 @@ export interface LiveBoundary extends Boundary {
 }
 
 export function liveBoundary(parts: BoundaryParts): LiveBoundary {
-  const { spec, facts, sources } = parts
+  const { facts, sources } = parts
+  let { spec } = parts
   const running = new Set<Process>()
   const admission = planAdmission(parts.limitGroup, descriptors.first + sources.descriptors.length)
   let laid: (Laid & { readonly guards: readonly Guard[] }) | undefined
   let memoryKills = 0
-  const starting = new Set<Promise<Process>>()
+  const starting = new Set<Promise<unknown>>()
   let ending = false
   const refuseIfEnding = (): void => {
     if (ending) throw new GloveboxError('SANDBOX_GONE', 'Cannot run the command: the sandbox has been killed')
@@ -83,7 +86,7 @@ export function liveBoundary(parts: BoundaryParts): LiveBoundary {
 
   const launch = (start: Start): Promise<SpawnedChild> => {
     refuseIfEnding()
-    return startBwrap({ ...parts, admission }, start)
+    return startBwrap({ ...parts, spec, admission }, start)
   }
   const createCell = async ({ words }: Laid): Promise<Cell> => {
     const keeper = keeperArguments(firstFree({ ...parts, admission }))
@@ -102,23 +105,42 @@ export function liveBoundary(parts: BoundaryParts): LiveBoundary {
       ownNetwork: spec.policy.network.mode !== 'full',
     })
   }
-  const cells = openCells(createCell)
+  const track = <T>(started: Promise<T>): Promise<T> => {
+    starting.add(started)
+    const forget = (): void => void starting.delete(started)
+    started.then(forget, forget)
+    return started
+  }
+  // Also those that no command has asked for.
+  const cells = openCells((now) => track(createCell(now)))
 
   const startAlone = async (request: SpawnRequest, { words }: Laid): Promise<Process> => {
-    const env = { ...spec.env, ...request.env }
-    const child = await launch({
-      words: [...words, ...environmentArguments(env), '--chdir', request.cwd],
-      stdin: request.stdin,
+    const env = { ...spec.env, ...request.env, ...request.secrets?.env }
+    const files = request.secrets?.files ?? []
+    const names = files.map(({ name }) => name)
+    const laidOut = files.length === 0 ? words : withSecretFiles(words, names, firstFree({ ...parts, admission }))
+    const alone = {
+      words: [...laidOut, ...environmentArguments(env), '--chdir', request.cwd],
       names: Object.keys(env),
       command: request.argv,
+      holds: files.map(({ bytes }) => bytes),
+    }
+    if (request.pty === undefined) return singleCommand(await launch({ ...alone, stdin: request.stdin }), keeping)
+    return onTerminal(request.pty, async (terminal) => {
+      const child = await launch({ ...alone, stdin: { terminal: terminal.childEnd }, script: terminalGateScript })
+      return singleCommand(joined(child, terminal), keeping)
     })
-    return singleCommand(child, keeping)
   }
   const start = async (request: SpawnRequest): Promise<Process> => {
     refuseIfEnding()
     const now = await layOut()
     const keepable = parts.countUnread !== undefined && canBeKept({ ...spec.env, ...request.env })
-    const line = keepable ? lineFor(request) : undefined
+    // A cell may have been made before its limits were narrowed.
+    const limits = spec === parts.spec ? undefined : gateLimits(spec, facts)
+    // SECURITY: a cell remembers nothing that is known of; a boundary that is thrown away remembers nothing at all.
+    // test/attacks/vault: "a command after one with a secret finds nothing of it"
+    const isAlone = request.pty !== undefined || request.secrets !== undefined
+    const line = keepable && !isAlone ? lineFor(request, limits) : undefined
     refuseIfEnding()
     const process = line === undefined ? await startAlone(request, now) : await cells.run(line, now)
     running.add(process)
@@ -131,12 +153,21 @@ export function liveBoundary(parts: BoundaryParts): LiveBoundary {
     files: parts.files,
     searchProgram: guestSearchProgram,
     shell: parts.shell,
-    spawn(request) {
-      const started = start(request)
-      starting.add(started)
-      const forget = (): void => void starting.delete(started)
-      started.then(forget, forget)
-      return started
+    spawn: (request) => track(start(request)),
+    async prepare() {
+      refuseIfEnding()
+      if (parts.countUnread === undefined || !canBeKept(spec.env)) return
+      await cells.prepare(await layOut())
+    },
+    usage: async () => (await parts.limitGroup?.usage()) ?? {},
+    async narrow(limits) {
+      refuseIfEnding()
+      refuseWider(spec.policy, limits)
+      const { memoryMb, cpuCores, pids, fileSizeMb } = limits
+      // SECURITY: for the cell that waits already, too. test/attacks/recycle: "a claim's narrower limits hold from its first command"
+      await parts.limitGroup?.set({ memoryBytes: memoryMb * 1024 * 1024, cpuCores, pids })
+      spec = { ...spec, policy: { ...spec.policy, memoryMb, cpuCores, pids, fileSizeMb } }
+      return true
     },
     async endAll() {
       // A command that is just being started must not slip in behind the end, when its descriptors are somebody else's.

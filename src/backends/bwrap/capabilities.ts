@@ -29,6 +29,7 @@ export function capabilitiesFor(facts: HostFacts, limits: LimitsFacts): Capabili
     'process.tree': 'pid namespace that dies with its first process',
     'syscalls.filtered': `seccomp filter for ${facts.architecture}`,
     'environment.isolated': 'cleared and set anew',
+    'secrets.scoped': 'a boundary of its own for the command, which ends with it',
     timeout: 'SIGKILL to the pid namespace',
     'output.bounded': 'truncated and drained',
   }

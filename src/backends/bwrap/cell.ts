@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import type { Process, ProcessExit } from '../../contract/backend.ts'
 import type { CountUnread } from '../../process/pipes.ts'
 import type { SpawnedChild } from '../../process/spawn.ts'
+import { whileRunning } from '../../process/while-running.ts'
 import { signalIn } from './exit.ts'
 import { openOutlet } from './outlet.ts'
 import { blameMemory, followBwrap, type Gatekeeping } from './process.ts'
@@ -12,6 +13,8 @@ import { readReports } from './reports.ts'
 export interface Cell {
   /** One at a time. */
   run(line: string): Process
+  /** Settles when the keeper waits for a command; false: it never will. */
+  readonly ready: Promise<boolean>
   /** After a command: may another one come? Settles, at the latest, with the end of the cell. */
   isFit(): Promise<boolean>
   /** The command has ended and all that it wrote is handed on; whether the cell is fit will be known in a moment. */
@@ -41,21 +44,26 @@ export function openCell(child: SpawnedChild, parts: CellParts): Cell {
   const out = openOutlet(child.stdout, outDescriptor, parts.countUnread)
   const err = openOutlet(child.stderr, errDescriptor, parts.countUnread)
   const reports = readReports(child.report)
+  const ready = reports.next().then((word) => word === 'ready')
   let fitness: Promise<boolean> = Promise.resolve(true)
   let knownPid: number | undefined
   let settling = false
+  const known = followed.firstPid.then((pid) => (knownPid = pid))
 
   const perform = async (line: string): Promise<ProcessExit> => {
-    knownPid = await followed.firstPid
-    if (knownPid === undefined) return followed.exit
+    // Not awaited once it is known: a turn of the loop is a good part of a warm command's time.
+    const pid = knownPid ?? (await known)
+    if (pid === undefined) return followed.exit
     followed.word.write(`${line}\n`)
+    if (!(await ready)) return withoutReport(await followed.exit)
     const report = await reports.next()
     if (report === undefined) return withoutReport(await followed.exit)
-    if (report === 'nowhere') return { setupFailed: 'the working directory cannot be entered' }
+    const refused = refusals.get(report)
+    if (refused !== undefined) return { setupFailed: refused }
     const code = Number(report)
     const signal = signalIn(code)
     const exit = signal === undefined ? { code } : { signal }
-    if (hasChildren(knownPid)) {
+    if (hasChildren(pid)) {
       // What the command left running ends with it, and with the cell.
       followed.kill()
       await followed.exit
@@ -92,8 +100,9 @@ export function openCell(child: SpawnedChild, parts: CellParts): Cell {
       fitness = becomesFit(exit)
         .catch(() => false)
         .finally(() => (isIdle = true))
-      return { stdin: null, stdout, stderr, exit, kill: followed.kill }
+      return whileRunning({ stdin: null, stdout, stderr, exit, kill: followed.kill })
     },
+    ready,
     isFit: () => fitness,
     isSettling: () => settling,
     stands: (mountPoints) => knownPid !== undefined && standIn(knownPid, mountPoints),
@@ -103,6 +112,12 @@ export function openCell(child: SpawnedChild, parts: CellParts): Cell {
     unref: () => child.unref(),
   }
 }
+
+/** What the keeper says of a command that it did not start. */
+const refusals: ReadonlyMap<string, string> = new Map([
+  ['nowhere', 'the working directory cannot be entered'],
+  ['unlimited', 'the limits could not be set'],
+])
 
 /** The keeper itself has ended: by our hand, for want of memory, or by nobody knows whom. */
 function withoutReport(exit: ProcessExit): ProcessExit {

@@ -1,7 +1,9 @@
 // The cells of one sandbox. A command takes one that rests, or gets a new one; afterwards it rests again, for a while. Commands
 // that run at the same time are in different cells, and know as little of each other as in boundaries of their own.
 import type { Process } from '../../contract/backend.ts'
+import { GloveboxError } from '../../errors/error.ts'
 import type { Cell } from './cell.ts'
+import { nothing } from './keeper.ts'
 
 // Enough for an agent that does a few things at once; and short enough that a sandbox at rest holds no process.
 const mostAtRest = 4
@@ -9,6 +11,8 @@ const longestRestMs = 10_000
 
 export interface Cells {
   run(line: string, laid: Laid): Promise<Process>
+  /** Makes one that rests until a command comes, however long that takes. */
+  prepare(laid: Laid): Promise<void>
   /** Ends them all, those at rest too. */
   endAll(): Promise<void>
 }
@@ -23,12 +27,20 @@ export interface Laid {
 interface Resting {
   readonly cell: Cell
   readonly laid: Laid
-  readonly end: NodeJS.Timeout
+  /** Absent: it is kept ready. */
+  end: NodeJS.Timeout | undefined
+}
+
+/** Being made ahead. A command that comes meanwhile takes it as it would take a new one. */
+interface Coming {
+  readonly laid: Laid
+  readonly cell: Promise<Cell>
 }
 
 export function openCells(create: (laid: Laid) => Promise<Cell>): Cells {
   const all = new Set<Cell>()
   let resting: Resting[] = []
+  let coming: Coming | undefined
   let isOver = false
 
   const wake = (one: Resting): Cell => {
@@ -50,6 +62,12 @@ export function openCells(create: (laid: Laid) => Promise<Cell>): Cells {
     const settling = [...all].find((cell) => cell.isSettling())
     return settling !== undefined && (await settling.isFit()) ? findAtRest(laid) : undefined
   }
+  const takeComing = async (laid: Laid): Promise<Cell | undefined> => {
+    if (coming?.laid !== laid) return undefined
+    const { cell } = coming
+    coming = undefined
+    return cell
+  }
   const createCell = async (laid: Laid): Promise<Cell> => {
     const cell = await create(laid)
     all.add(cell)
@@ -67,13 +85,42 @@ export function openCells(create: (laid: Laid) => Promise<Cell>): Cells {
     resting.push(one)
     cell.unref()
   }
+  const keep = (cell: Cell, laid: Laid): void => {
+    resting.push({ cell, laid, end: undefined })
+    cell.unref()
+  }
+  /** Lets commands take it while it comes to be ready. False: one has, and is told what became of it. */
+  const offer = async (one: Coming, ready: Promise<unknown>): Promise<boolean> => {
+    coming = one
+    const [settled] = await Promise.allSettled([ready])
+    if (coming !== one) return false
+    coming = undefined
+    if (settled.status === 'rejected') throw settled.reason
+    return true
+  }
+  const makeAhead = async (laid: Laid): Promise<void> => {
+    const made = createCell(laid)
+    const isReady = made.then((cell) => cell.ready)
+    if (!(await offer({ laid, cell: made }, isReady))) return
+    const tried = made.then(tryOut)
+    if (!(await offer({ laid, cell: tried }, tried))) return
+    const cell = await tried
+    if (isOver) cell.kill()
+    else keep(cell, laid)
+  }
 
   return {
     async run(line, laid) {
-      const cell = findAtRest(laid) ?? (await findSettling(laid)) ?? (await createCell(laid))
+      const cell =
+        findAtRest(laid) ?? (await takeComing(laid)) ?? (await findSettling(laid)) ?? (await createCell(laid))
       const process = cell.run(line)
       void rest(cell, laid)
       return process
+    },
+    async prepare(laid) {
+      const found = findAtRest(laid) ?? (await findSettling(laid))
+      if (found !== undefined) keep(found, laid)
+      else if (coming?.laid !== laid) await makeAhead(laid)
     },
     async endAll() {
       isOver = true
@@ -83,4 +130,18 @@ export function openCells(create: (laid: Laid) => Promise<Cell>): Cells {
       await Promise.all(ending.map((cell) => cell.gone))
     },
   }
+}
+
+const notReady = (): GloveboxError =>
+  new GloveboxError('BOUNDARY_FAILED', 'Cannot make the sandbox ready: bwrap could not set up the boundary', {
+    hint: 'Nothing has run. `glovebox doctor` tells what is wrong with the backend.',
+  })
+
+/** A first command that does nothing: what it touches is in memory for the next, and what does not work is known. */
+async function tryOut(cell: Cell): Promise<Cell> {
+  const { stdout, stderr } = cell.run(nothing)
+  for (const stream of [stdout, stderr]) stream.resume()
+  if (await cell.isFit()) return cell
+  cell.kill()
+  throw notReady()
 }

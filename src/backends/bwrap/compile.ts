@@ -3,6 +3,8 @@
 // with guards over protected names among them, then masks over what may not be read, and the root read-only at the very end.
 import type { Plan, SandboxSpec } from '../../contract/backend.ts'
 import type { Mount } from '../../contract/mount.ts'
+import { secretsDirectory } from '../../contract/vault.ts'
+import { withCatalog } from '../../paths/catalog-mount.ts'
 import { accountFor } from '../../policy/enforce.ts'
 import { capabilitiesFor, whyNot, type LimitsFacts } from './capabilities.ts'
 import type { Guard, Mask } from '../../guards/rule.ts'
@@ -36,7 +38,8 @@ export function compilePlan(spec: SandboxSpec, facts: HostFacts, limits: LimitsF
     mounts: spec.mounts,
     why: whyNot(limits),
   })
-  const layout = plainLayout(spec, facts)
+  const shown = withCatalog(spec)
+  const layout = plainLayout(shown, facts)
   return {
     backend: 'bwrap',
     spec,
@@ -50,7 +53,7 @@ export function compilePlan(spec: SandboxSpec, facts: HostFacts, limits: LimitsF
       ...gateCommand({ ...gateLimits(spec, facts), names: Object.keys(spec.env) }),
       '…',
     ],
-    mounts: mountWords(spec),
+    mounts: mountWords(shown),
     filter: filter.words,
     ...account,
   }
@@ -86,10 +89,24 @@ export function boundaryArguments(spec: SandboxSpec, facts: HostFacts, layout: L
     ...bind('ro', layout.searchProgram, guestSearchProgram),
     ...mountArguments(layout),
     ...layout.masks.flatMap(maskArguments),
-    // SECURITY: the root is a tmpfs of half the memory's size. test/attacks/resources: "the root directory cannot be filled"
-    '--remount-ro',
-    '/',
+    ...seal,
   ]
+}
+
+// SECURITY: the root is a tmpfs of half the memory's size. test/attacks/resources: "the root directory cannot be filled"
+const seal = ['--remount-ro', '/'] as const
+
+/** The same with files of secrets, which bwrap reads from descriptors and keeps in the root's own memory: no disk has them.
+ * SECURITY: test/attacks/vault: "a secret given as a file is on no disk, and gone with its command" */
+export function withSecretFiles(words: readonly string[], names: readonly string[], first: number): readonly string[] {
+  const laid = names.flatMap((name, index) => [
+    '--perms',
+    '0400',
+    '--file',
+    String(first + index),
+    `${secretsDirectory}/${name}`,
+  ])
+  return [...words.slice(0, -seal.length), ...laid, ...seal]
 }
 
 function namespaceArguments(spec: SandboxSpec): readonly string[] {

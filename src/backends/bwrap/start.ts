@@ -33,6 +33,8 @@ export interface Start {
   readonly command: readonly string[]
   /** Files that bwrap is given to read, at descriptors from `firstFree` on. */
   readonly reads?: readonly string[]
+  /** What bwrap reads from the descriptors behind those. */
+  readonly holds?: readonly Uint8Array[]
 }
 
 export const firstFree = ({ sources, admission }: Pick<StarterParts, 'sources' | 'admission'>): number =>
@@ -73,6 +75,7 @@ export async function startBwrap(parts: StarterParts, start: Start): Promise<Spa
         ...sources.descriptors,
         ...admission.descriptors,
         ...(start.reads ?? []).map(open),
+        ...(start.holds ?? []).map((holds) => ({ holds })),
       ],
     })
   } finally {

@@ -1,9 +1,10 @@
 // A live boundary: commands go to the containers of the sandbox, and files are reached by descriptor on the host's side.
-import type { Boundary, Process, SandboxSpec, SpawnRequest } from '../../contract/backend.ts'
+import type { Boundary, NarrowableLimits, Process, SandboxSpec, SpawnRequest } from '../../contract/backend.ts'
 import type { SandboxId } from '../../contract/ids.ts'
 import { GloveboxError } from '../../errors/error.ts'
 import type { HostFiles } from '../../paths/host-files.ts'
-import { openCells } from './cells.ts'
+import { refuseWider } from '../../policy/claim.ts'
+import { openCells, type CellTraits } from './cells.ts'
 import type { Cell } from './cell.ts'
 import { guestSearchProgram } from './compile.ts'
 import { canBeKept } from './keeper.ts'
@@ -15,22 +16,27 @@ export interface BoundaryParts {
   readonly files: HostFiles
   /** Looked at before every command. */
   readonly layOut: () => Promise<Laid>
-  readonly createCell: (laid: Laid) => Promise<Cell>
+  readonly createCell: (laid: Laid, spec: SandboxSpec, traits: CellTraits) => Promise<Cell>
+  /** Holds containers that run already to less. Absent: the runtime cannot. */
+  readonly limit?: (names: readonly string[], limits: NarrowableLimits) => Promise<void>
 }
 
 export interface LiveBoundary extends Boundary {
-  prepare(): Promise<void>
+  /** Makes the first container, so that what cannot be made is refused at once. */
+  begin(): Promise<void>
   /** Ends every command and settles when all are gone. */
   endAll(): Promise<void>
   /** Settles when nothing is left of the containers. */
   cleared(): Promise<void>
 }
 
-export function liveBoundary({ id, spec, files, layOut, createCell }: BoundaryParts): LiveBoundary {
+export function liveBoundary(parts: BoundaryParts): LiveBoundary {
+  const { id, files, layOut, createCell } = parts
+  let { spec } = parts
   const running = new Set<Process>()
   let laid: Laid | undefined
   let isEnding = false
-  const cells = openCells(() => createCell(laid as Laid))
+  const cells = openCells((_key, traits = {}) => createCell(laid as Laid, spec, traits))
   const look = async (): Promise<string> => {
     laid = await layOut()
     return laid.key
@@ -40,8 +46,10 @@ export function liveBoundary({ id, spec, files, layOut, createCell }: BoundaryPa
   }
   const spawn = async (request: SpawnRequest): Promise<Process> => {
     refuseIfEnding()
-    refuseOwnNames({ ...spec.env, ...request.env })
-    const process = await cells.run(request, await look())
+    refuseOwnNames({ ...spec.env, ...request.env, ...request.secrets?.env })
+    // A container may have been made before its limits were narrowed.
+    const limits = spec === parts.spec ? undefined : spec.policy
+    const process = await cells.run(request, await look(), limits)
     running.add(process)
     void process.exit.then(() => running.delete(process))
     return process
@@ -53,7 +61,19 @@ export function liveBoundary({ id, spec, files, layOut, createCell }: BoundaryPa
     // What every image has.
     shell: '/bin/sh',
     spawn,
-    prepare: async () => cells.prepare(await look()),
+    begin: async () => cells.prepare(await look()),
+    async narrow(limits) {
+      refuseIfEnding()
+      refuseWider(spec.policy, limits)
+      if (parts.limit === undefined) return false
+      const { memoryMb, cpuCores, pids, fileSizeMb } = limits
+      // SECURITY: for the container that waits already, too. test/attacks/recycle: "a claim's narrower limits hold from its first command"
+      const held = spec.policy
+      const isLess = memoryMb < held.memoryMb || cpuCores < held.cpuCores || pids < held.pids
+      if (isLess) await parts.limit(cells.names(), limits)
+      spec = { ...spec, policy: { ...spec.policy, memoryMb, cpuCores, pids, fileSizeMb } }
+      return true
+    },
     async endAll() {
       isEnding = true
       await cells.endAll()

@@ -22,6 +22,7 @@ export function capabilitiesFor({ isGvisor, holds, seccomp }: Holding): Capabili
     'process.tree': 'a container runs one command at a time, and its first process ends what is left',
     ...(seccomp && !isGvisor ? { 'syscalls.filtered': "Docker's default seccomp profile" } : {}),
     'environment.isolated': 'cleared and set anew',
+    'secrets.scoped': 'a container of its own for the command, which ends with it',
     timeout: 'SIGKILL to the container',
     'output.bounded': 'truncated and drained',
   }

@@ -1,19 +1,25 @@
 // A container that serves one command after another. Its keeper tells when a command has ended and nothing of it is left, and
 // when the container is as a new one would be; until then no other command comes in.
 import { randomBytes } from 'node:crypto'
+import { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Process, ProcessExit, SpawnRequest } from '../../contract/backend.ts'
+import type { TerminalSize } from '../../contract/terminal.ts'
 import type { SpawnedChild } from '../../process/spawn.ts'
+import type { Terminal } from '../../process/terminal.ts'
+import { whileRunning } from '../../process/while-running.ts'
 import type { Containers } from './containers.ts'
-import { besideLines, closingLines, openingLines, requestLines, sweepLines } from './keeper.ts'
+import { besideLines, closingLines, openingLines, requestLines, sweepLines, type CommandLimits } from './keeper.ts'
+import { endOnTerminal, startOnTerminal } from './on-terminal.ts'
 import { openOutlet, type Outlet } from './outlet.ts'
 import { exitOf, signalIn } from './exit.ts'
 
 export interface Cell {
+  readonly name: string
   /** What it was made of; a cell of another layout is not used any more. */
   readonly key: string
   /** One at a time. */
-  run(request: SpawnRequest): Process
+  run(request: SpawnRequest, limits?: CommandLimits): Process
   /** After a command: may another one come? Settles, at the latest, with the end of the container. */
   isFit(): Promise<boolean>
   kill(): void
@@ -38,6 +44,8 @@ export interface CellParts {
   readonly containers: Containers
   /** Starts the shell for a command that reads its input, beside the keeper. */
   startBeside(): SpawnedChild
+  /** The same on a terminal. */
+  startOnTerminal(size: TerminalSize, terminal: Terminal): SpawnedChild
 }
 
 /** Settles when the keeper is ready; rejects with what docker said if it never will be. */
@@ -63,7 +71,8 @@ export async function openCell(parts: CellParts): Promise<Cell> {
     containers.endHere(name)
     return { end, ranOutOfMemory }
   })
-  const gone = ended.then(() => {})
+  // A pipe of ours whose reader is gone stays open until somebody writes to it.
+  const gone = ended.then(() => void child.stdin?.destroy())
   let die = (): void => {}
   const dead = Promise.race([gone, new Promise<void>((resolve) => (die = resolve))])
   const kill = (): void => {
@@ -120,14 +129,15 @@ export async function openCell(parts: CellParts): Promise<Cell> {
     return kills > before ? { signal, oomKilled: true } : { signal }
   }
 
-  const runByKeeper = (request: SpawnRequest): Process => {
+  const runByKeeper = (request: SpawnRequest, limits?: CommandLimits): Process => {
     const { mark, stdout, stderr, next, isClean } = listen({ out, err })
-    tell(requestLines(mark, request))
+    tell(requestLines(mark, request, limits))
     const perform = async (): Promise<ProcessExit> => {
       const first = await next(gone)
-      if (first !== 'nowhere') return conclude(first)
+      const refused = refusals.get(first ?? '')
+      if (refused === undefined) return conclude(first)
       await next(gone)
-      return nowhere
+      return refused
     }
     const exit = perform()
     fitness = exit.then(isClean)
@@ -142,17 +152,18 @@ export async function openCell(parts: CellParts): Promise<Cell> {
     return (await next(gone)) !== undefined && isClean()
   }
 
-  const runBeside = (request: SpawnRequest): Process => {
+  const runBeside = (request: SpawnRequest, limits?: CommandLimits): Process => {
     const beside = parts.startBeside()
     const outlets = { out: openOutlet(beside.stdout), err: openOutlet(beside.stderr) }
     const { mark, stdout, stderr, next } = listen(outlets)
     beside.stdin?.on('error', () => {})
-    beside.stdin?.write(besideLines(mark, parts.env, request))
+    beside.stdin?.write(besideLines(mark, parts.env, request, limits))
     const perform = async (): Promise<ProcessExit> => {
       const told = await next(Promise.race([beside.ended, gone]))
       const isSwept = await sweep()
       fitness = Promise.resolve(isSwept)
-      if (told === 'nowhere') return nowhere
+      const refused = refusals.get(told ?? '')
+      if (refused !== undefined) return refused
       // Without a word its shell was ended from inside; had the container ended, nothing would have been swept.
       return told === undefined && isSwept && ending === undefined ? { signal: 'SIGKILL' } : conclude(told)
     }
@@ -160,6 +171,25 @@ export async function openCell(parts: CellParts): Promise<Cell> {
     fitness = exit.then(() => fitness)
     void Promise.race([beside.ended, gone]).then(() => beside.stdin?.destroy())
     return { stdin: beside.stdin, stdout, stderr, exit, kill }
+  }
+
+  const runOnTerminal = (request: SpawnRequest, size: TerminalSize, limits?: CommandLimits): Process => {
+    const { stdin, stdout, told, ended, resize, close } = startOnTerminal({
+      size,
+      start: (terminal) => parts.startOnTerminal(size, terminal),
+      lines: (mark) => besideLines(mark, parts.env, request, limits),
+    })
+    const perform = async (): Promise<ProcessExit> => {
+      const end = await Promise.race([ended, gone.then(() => undefined)])
+      const isSwept = await sweep()
+      fitness = Promise.resolve(isSwept)
+      close()
+      if (!isSwept || ending !== undefined) return conclude(undefined)
+      return refusals.get((await told) ?? '') ?? endOnTerminal(await told, end)
+    }
+    const exit = perform()
+    fitness = exit.then(() => fitness)
+    return { stdin, stdout, stderr: Readable.from([]), exit, kill, resize }
   }
 
   const { mark, stdout, stderr, next, isQuiet } = listen({ out, err })
@@ -174,12 +204,18 @@ export async function openCell(parts: CellParts): Promise<Cell> {
   kills = Number(ready.split(' ')[1] ?? 0)
 
   return {
+    name,
     key: parts.key,
-    run(request) {
-      const process = request.stdin === 'pipe' ? runBeside(request) : runByKeeper(request)
+    run(request, limits) {
+      const process =
+        request.pty !== undefined
+          ? runOnTerminal(request, request.pty, limits)
+          : request.stdin === 'pipe'
+            ? runBeside(request, limits)
+            : runByKeeper(request, limits)
       isAtWork = true
       void process.exit.then(() => (isAtWork = false))
-      return process
+      return whileRunning(process)
     },
     isAtWork: () => isAtWork,
     isFit: async () => ending === undefined && (await fitness) && ending === undefined,
@@ -200,4 +236,9 @@ export async function openCell(parts: CellParts): Promise<Cell> {
 
 const patienceMs = 5000
 
-const nowhere: ProcessExit = { setupFailed: 'the working directory cannot be entered' }
+/** What the keeper says of a command that it did not start. */
+const refusals: ReadonlyMap<string, ProcessExit> = new Map([
+  ['nowhere', { setupFailed: 'the working directory cannot be entered' }],
+  ['unlimited', { setupFailed: 'the limits could not be set' }],
+  ['unwritten', { setupFailed: 'the file of a secret could not be written' }],
+])

@@ -26,6 +26,7 @@ function ground({ fit = true }: { readonly fit?: boolean } = {}) {
     let ended: Promise<boolean> = Promise.resolve(true)
     const cell: FakeCell = {
       key,
+      name: `cell-${key}`,
       number: made.length,
       isGone: false,
       runs: 0,

@@ -3,6 +3,7 @@
 import type { Process, SpawnRequest } from '../../contract/backend.ts'
 import { GloveboxError } from '../../errors/error.ts'
 import type { Cell } from './cell.ts'
+import type { CommandLimits } from './keeper.ts'
 
 // A container takes longer to make than most commands run, so whoever waits takes whichever is free first.
 const mostInMaking = 3
@@ -10,13 +11,20 @@ const mostAtRest = 4
 const longestRestMs = 30_000
 
 export interface Cells {
-  run(request: SpawnRequest, key: string): Promise<Process>
+  run(request: SpawnRequest, key: string, limits?: CommandLimits): Promise<Process>
+  /** Of those that are there now, by name. */
+  names(): readonly string[]
   /** Makes the first one, so that what cannot be made is refused before anybody asks for a command. */
   prepare(key: string): Promise<void>
   /** Ends them all, those at rest too. Settles when nothing runs in them any more. */
   endAll(): Promise<void>
   /** Settles when Docker has cleared away what was ended. */
   cleared(): Promise<void>
+}
+
+export interface CellTraits {
+  /** For one command that is given files of secrets. */
+  readonly takesSecrets?: boolean
 }
 
 interface Waiting {
@@ -30,9 +38,10 @@ interface Resting {
   readonly end: NodeJS.Timeout
 }
 
-export function openCells(create: (key: string) => Promise<Cell>): Cells {
+export function openCells(create: (key: string, traits?: CellTraits) => Promise<Cell>): Cells {
   const all = new Set<Cell>()
   const making = new Set<Promise<void>>()
+  const makingOwn = new Set<Promise<void>>()
   let resting: Resting[] = []
   let waiting: Waiting[] = []
   let isOver = false
@@ -105,23 +114,46 @@ export function openCells(create: (key: string) => Promise<Cell>): Cells {
     if (await cell.isFit()) return offer(cell)
     cell.kill()
   }
+  /** SECURITY: for a command with secrets: new, so that nothing lies in wait there, and ended with it.
+   * test/attacks/vault: "a command after one with a secret finds nothing of it" */
+  const makeOwn = async (key: string): Promise<Cell> => {
+    if (isOver) throw gone()
+    const made = create(key, { takesSecrets: true })
+    const settled = made.then(
+      (cell) => {
+        all.add(cell)
+        void cell.gone.then(() => all.delete(cell))
+      },
+      () => {},
+    )
+    makingOwn.add(settled)
+    await settled
+    makingOwn.delete(settled)
+    return made
+  }
+  const throwAway = async (cell: Cell): Promise<void> => {
+    await cell.isFit()
+    cell.kill()
+  }
 
   return {
-    async run(request, key) {
-      const cell = await acquire(key)
+    async run(request, key, limits) {
+      const isOwn = request.secrets !== undefined
+      const cell = await (isOwn ? makeOwn(key) : acquire(key))
       if (isOver) {
         cell.kill()
         throw gone()
       }
-      const process = cell.run(request)
-      void release(cell)
+      const process = cell.run(request, limits)
+      void (isOwn ? throwAway(cell) : release(cell))
       return process
     },
+    names: () => [...all].map(({ name }) => name),
     prepare: async (key) => rest(await acquire(key)),
     async endAll() {
       isOver = true
       for (const one of waiting.splice(0)) one.refuse(gone())
-      await Promise.all(making)
+      await Promise.all([...making, ...makingOwn])
       const ending = [...all]
       for (const one of resting) wake(one)
       for (const cell of ending) {

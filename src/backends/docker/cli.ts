@@ -3,7 +3,9 @@
 import { closeSync, openSync } from 'node:fs'
 import type { Writable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
+import { joined, sessionCommand } from '../../process/on-terminal.ts'
 import type { SpawnedChild, Spawner } from '../../process/spawn.ts'
+import type { Terminal } from '../../process/terminal.ts'
 
 export interface Answer {
   readonly code: number | null
@@ -16,8 +18,8 @@ export interface DockerCli {
   ask(args: readonly string[], options?: { readonly deadlineMs?: number }): Promise<Answer>
   /** Starts a shell in docker's own environment, which outlives us. Its script finds the program in `$0`. */
   startAside(script: string, args: readonly string[]): { readonly pid: number; readonly stdin: Writable }
-  /** Runs on, with pipes for its input and both outputs. */
-  start(args: readonly string[]): SpawnedChild
+  /** Runs on, with pipes for its input and both outputs; or on a terminal, as docker wants it where it makes one inside. */
+  start(args: readonly string[], terminal?: Terminal): SpawnedChild
 }
 
 const usualDeadlineMs = 30_000
@@ -54,7 +56,12 @@ export function openDockerCli(
   const spawn = (args: readonly string[], stdin: 'none' | 'pipe'): SpawnedChild =>
     spawner.spawnChild({ file: path, args, cwd: '/', env, stdin, detached: true })
   return {
-    start: (args) => spawn(args, 'pipe'),
+    start(args, terminal) {
+      if (terminal === undefined) return spawn(args, 'pipe')
+      const [file, ...words] = sessionCommand(terminal, [path, ...args])
+      const stdin = { terminal: terminal.childEnd }
+      return joined(spawner.spawnChild({ file, args: words, cwd: '/', env, stdin, detached: true }), terminal)
+    },
     startAside(script, args) {
       const nowhere = openSync('/dev/null', 'r+')
       try {

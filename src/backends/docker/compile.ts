@@ -1,7 +1,9 @@
 // From a spec to what docker is told. Pure: the same spec and the same facts give the same words. No value of the guest's
 // environment is among them: whoever may list processes or inspect containers could read it there.
-import type { Plan, SandboxSpec } from '../../contract/backend.ts'
+import type { NarrowableLimits, Plan, SandboxSpec } from '../../contract/backend.ts'
 import type { Mount } from '../../contract/mount.ts'
+import { secretsDirectory } from '../../contract/vault.ts'
+import { withCatalog } from '../../paths/catalog-mount.ts'
 import { accountFor } from '../../policy/enforce.ts'
 import { capabilitiesFor, whyNot } from './capabilities.ts'
 import type { DockerFacts } from './facts.ts'
@@ -29,6 +31,8 @@ export interface Layout {
   readonly guest: Guest
   readonly bounds: readonly Bound[]
   readonly title: string
+  /** It is for one command that is given files of secrets. */
+  readonly takesSecrets?: boolean
 }
 
 const mebibyte = 1024 * 1024
@@ -46,8 +50,8 @@ export function compilePlan(spec: SandboxSpec, facts: DockerFacts): Plan {
   return {
     backend: 'docker',
     spec,
-    argv: [facts.cliPath, ...runArguments(spec, facts, plainLayout(spec, facts)), '…'],
-    mounts: mountWords(spec, facts),
+    argv: [facts.cliPath, ...runArguments(spec, facts, plainLayout(withCatalog(spec), facts)), '…'],
+    mounts: mountWords(withCatalog(spec), facts),
     filter: facts.isGvisor
       ? ["gVisor's kernel answers the guest's system calls; the host's kernel sees few of them"]
       : facts.seccomp
@@ -92,6 +96,7 @@ export function runArguments(spec: SandboxSpec, facts: DockerFacts, layout: Layo
     ...wallArguments(spec, layout.guest),
     ...limitArguments(spec, facts),
     ...placeArguments(spec, layout.guest),
+    ...(layout.takesSecrets === true ? secretArguments(layout.guest) : []),
     ...boundArguments(facts, layout),
     '--entrypoint',
     '/bin/sh',
@@ -122,12 +127,19 @@ function wallArguments(spec: SandboxSpec, { uid, gid }: Guest): readonly string[
   ]
 }
 
-function limitArguments({ policy }: SandboxSpec, { holds, isGvisor }: DockerFacts): readonly string[] {
+/** What the daemon can also set while a container runs. */
+export function groupArguments(policy: NarrowableLimits, { holds, isGvisor }: DockerFacts): readonly string[] {
   return [
     // As much with swap as without: none.
     ...(holds.memory ? [`--memory=${policy.memoryMb}m`, `--memory-swap=${policy.memoryMb}m`] : []),
     ...(holds.cpu ? [`--cpus=${policy.cpuCores}`] : []),
     ...(holds.pids && !isGvisor ? [`--pids-limit=${policy.pids}`] : []),
+  ]
+}
+
+function limitArguments({ policy }: SandboxSpec, facts: DockerFacts): readonly string[] {
+  return [
+    ...groupArguments(policy, facts),
     `--ulimit=fsize=${policy.fileSizeMb * mebibyte}`,
     '--ulimit=core=0',
     `--shm-size=${policy.shmMb}m`,
@@ -145,6 +157,13 @@ function placeArguments({ policy }: SandboxSpec, { uid, gid }: Guest): readonly 
     `${privatePlace}:rw,exec,nosuid,nodev,size=16m,mode=0700,uid=${uid},gid=${gid}`,
   ]
 }
+
+/** SECURITY: in memory, and not among the places that are tidied for the next command, since there is none.
+ * test/attacks/vault: "a secret given as a file is on no disk, and gone with its command" */
+const secretArguments = ({ uid, gid }: Guest): readonly string[] => [
+  '--tmpfs',
+  `${secretsDirectory}:rw,noexec,nosuid,nodev,size=4m,mode=0700,uid=${uid},gid=${gid}`,
+]
 
 /** From the outside in, as docker lays them too: what lies below another one must come after it. */
 function boundArguments(facts: DockerFacts, { bounds }: Layout): readonly string[] {

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { kill } from 'node:process'
 import { setTimeout as delay } from 'node:timers/promises'
 import { isSandboxId, type SandboxId } from '../../contract/ids.ts'
+import { GloveboxError } from '../../errors/error.ts'
 import { isAlive, ownIdentity, type ProcessIdentity } from '../../process/identity.ts'
 import type { SpawnedChild } from '../../process/spawn.ts'
 import type { DockerCli } from './cli.ts'
@@ -22,6 +23,8 @@ export interface Containers {
   labels(sandbox: SandboxId): Readonly<Record<string, string>>
   /** Did it run out of memory? Told by the daemon, which remembers its last events when the container is gone. */
   ranOutOfMemory(name: string, sinceMs: number): Promise<boolean>
+  /** Holds what runs in them to less. Rejects if the daemon refuses. */
+  limit(names: readonly string[], flags: readonly string[]): Promise<void>
   /** Ends one that may just be starting; it is removed with its end. */
   end(name: string, child: SpawnedChild): Promise<void>
   /** Ends what is left of one whose daemon has died, if it runs on this host. */
@@ -44,6 +47,11 @@ export function openContainers(cli: DockerCli, installation: string): Containers
       const filters = [`container=${name}`, 'event=oom'].flatMap((filter) => ['--filter', filter])
       const { stdout } = await cli.ask(['events', `--since=${since}`, `--until=${until}`, ...filters])
       return stdout.trim() !== ''
+    },
+    async limit(names, flags) {
+      if (names.length === 0 || flags.length === 0) return
+      const { code, stderr } = await cli.ask(['update', ...flags, '--', ...names])
+      if (code !== 0) throw cannotLimit(stderr)
     },
     async end(name, child) {
       const until = Date.now() + patienceMs
@@ -86,6 +94,15 @@ export function openContainers(cli: DockerCli, installation: string): Containers
     },
   }
 }
+
+const cannotLimit = (said: string): GloveboxError =>
+  new GloveboxError(
+    'BOUNDARY_FAILED',
+    'Cannot narrow the sandbox: docker refused to change the limits of its container',
+    {
+      operatorDetail: said.trim(),
+    },
+  )
 
 /** SECURITY: a container outlives a daemon that is killed, and its guest would run on without its guards.
  * test/faults/docker: "a daemon that is killed leaves no command running" */

@@ -3,8 +3,18 @@
 // for each command, a mark and a request. It runs the request, ends all that is left of it, and writes the mark with the exit code
 // behind the command's last byte on both outputs: what a pipe carries has an order, and a report on a way of its own has none.
 import type { SpawnRequest } from '../../contract/backend.ts'
+import type { TerminalSize } from '../../contract/terminal.ts'
+import { secretsDirectory, type SecretFile } from '../../contract/vault.ts'
 
-type Command = Pick<SpawnRequest, 'argv' | 'cwd' | 'env'>
+/** What a command may use, where that is less than what its container was made with. */
+export interface CommandLimits {
+  readonly fileSizeMb: number
+}
+
+/** A shell counts in blocks of 512 bytes. */
+const blocksPerMebibyte = 2048
+
+type Command = Pick<SpawnRequest, 'argv' | 'cwd' | 'env' | 'secrets'>
 
 export const privatePlace = '/.glovebox/run'
 
@@ -115,7 +125,8 @@ export const keeperCommand = (traits: KeeperTraits, title: string): readonly str
 export const openingLines = (nonce: string, env: Readonly<Record<string, string>>): string =>
   `${nonce}\n${['true', ...exportsOf(env)].join('; ')}\n`
 
-export const requestLines = (nonce: string, request: Command): string => `${nonce}\n${steps(request)}\n`
+export const requestLines = (nonce: string, request: Command, limits?: CommandLimits): string =>
+  `${nonce}\n${steps(request, limits)}\n`
 
 /** The keeper ends, and the container with it. Docker is slower to tell it that its input has ended. */
 export const closingLines = (nonce: string): string => `${nonce}\n\n`
@@ -142,6 +153,36 @@ export const besideCommand: readonly string[] = [
   ].join('\n'),
 ]
 
+/** What the shell on a terminal says when the lines may come, and the word with which it makes way for the command. */
+export const listening = 'listening'
+export const begun = 'begun'
+
+/**
+ * The same for a command on a terminal, which docker makes inside. A terminal shows what is written to it and takes no long lines,
+ * until it is told otherwise. The shell outlives an interrupt from the keyboard, which is the command's to answer.
+ */
+export const terminalCommand = ({ cols, rows }: TerminalSize): readonly string[] => [
+  'env',
+  '-i',
+  '/bin/sh',
+  '-c',
+  [
+    `${lineBreak}='\n'`,
+    'trap : INT QUIT',
+    'set_terminal() (PATH=/usr/bin:/bin; stty "$@")',
+    `set_terminal raw -echo || exit 125; echo ${listening}`,
+    `IFS= read -r ${mark} && IFS= read -r variables && IFS= read -r request || exit 125`,
+    'set_terminal sane cols "$0" rows "$1"; shift',
+    'exec 9>&2 2>/dev/null',
+    `(echo 1000 >/proc/self/oom_score_adj; eval "$variables; $request"; echo "$${mark} ${begun}"; exec 2>&9 9>&-; exec "$@")`,
+    // When the leader of a session ends, the kernel drops what nobody has read yet; but not if all have let go of the terminal before.
+    // And whoever sees the end of the terminal closes it, and must not end its leader so.
+    'code=$?; trap \'\' HUP; exec 0<&- 1>&- 9>&-; exit "$code"',
+  ].join('\n'),
+  String(cols),
+  String(rows),
+]
+
 /**
  * One command in a container of its own, which ends with it: its first process reads the same lines, and nothing after them. As it
  * goes, the kernel ends all that the command has started.
@@ -157,16 +198,36 @@ export const onceCommand: readonly string[] = [
   ].join('\n'),
 ]
 
-export const besideLines = (nonce: string, env: Readonly<Record<string, string>>, request: Command): string =>
-  `${openingLines(nonce, env)}${steps(request)}\n`
+export const besideLines = (
+  nonce: string,
+  env: Readonly<Record<string, string>>,
+  request: Command,
+  limits?: CommandLimits,
+): string => `${openingLines(nonce, env)}${steps(request, limits)}\n`
 
-function steps({ argv, cwd, env }: Command): string {
+function steps({ argv, cwd, env, secrets }: Command, limits?: CommandLimits): string {
   return [
+    // SECURITY: by the process that is about to become the command, which can take less but never more for itself afterwards.
+    // test/attacks/recycle: "a claim's narrower limits hold from its first command"
+    ...(limits === undefined
+      ? []
+      : [`ulimit -f ${limits.fileSizeMb * blocksPerMebibyte} || { echo "$${mark} unlimited"; exit 125; }`]),
     `cd -- ${quote(cwd)} || { echo "$${mark} nowhere"; exit 125; }`,
     'command export PWD; unset OLDPWD',
-    ...exportsOf(env),
+    ...(secrets?.files ?? []).map(writeSecret),
+    ...exportsOf({ ...env, ...secrets?.env }),
     `set -- ${argv.map(quote).join(' ')}`,
   ].join('; ')
+}
+
+/** By what every shell has built in, so that no other process sees the value among its arguments. */
+function writeSecret({ name, bytes }: SecretFile): string {
+  const buffer = Buffer.from(bytes)
+  const text = buffer.toString('utf8')
+  const isText = !buffer.includes(0) && Buffer.from(text, 'utf8').equals(buffer)
+  const octal = (): string => Array.from(buffer, (byte) => `\\0${byte.toString(8).padStart(3, '0')}`).join('')
+  const value = isText ? `%s ${quote(text)}` : `%b '${octal()}'`
+  return `(umask 0377; printf ${value} >${secretsDirectory}/${name}) || { echo "$${mark} unwritten"; exit 125; }`
 }
 
 const exportsOf = (env: Readonly<Record<string, string>>): readonly string[] =>

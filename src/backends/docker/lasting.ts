@@ -11,6 +11,7 @@ import type { LastingCommand, LastingCommands, LastingRequest } from '../../cont
 import type { HostPath, Mount } from '../../contract/mount.ts'
 import { openProtection } from '../../guards/protection.ts'
 import { sweepPlaceholders } from '../../guards/placeholders.ts'
+import { withCatalog } from '../../paths/catalog-mount.ts'
 import { openHostFiles } from '../../paths/host-files.ts'
 import { identityOf, isAlive, type ProcessIdentity } from '../../process/identity.ts'
 import type { DockerCli } from './cli.ts'
@@ -124,7 +125,7 @@ async function lay(
   { id, plan, place, owner, request }: Laying,
 ): Promise<{ readonly spec: SandboxSpec; readonly laid: Laid; readonly guest: Guest }> {
   const home = makeHome(place)
-  const spec: SandboxSpec = { ...plan.spec, home: { ...plan.spec.home, hostPath: home } }
+  const spec: SandboxSpec = { ...withCatalog(plan.spec), home: { ...plan.spec.home, hostPath: home } }
   const guest = chooseGuest(spec, { operator: facts.operator, stateDir })
   const homeMount: Mount = { ...spec.home, mode: 'rw' }
   const lockDir = join(stateDir, 'locks') as HostPath

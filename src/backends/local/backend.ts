@@ -8,6 +8,7 @@ import type { Backend, SandboxSpec } from '../../contract/backend.ts'
 import type { SandboxId } from '../../contract/ids.ts'
 import type { HostPath, Mount } from '../../contract/mount.ts'
 import { GloveboxError } from '../../errors/error.ts'
+import { withCatalog } from '../../paths/catalog-mount.ts'
 import { openHostFiles } from '../../paths/host-files.ts'
 import { openSpawner } from '../../process/spawn.ts'
 import { openBoundary, type LocalBoundary } from './boundary.ts'
@@ -39,7 +40,8 @@ export async function openLocalBackend(options: LocalOptions): Promise<Backend> 
     capabilities: capabilitiesFor(traits),
     probe: async () => probeHost(platform, traits),
     compile: (spec) => compilePlan(spec, traits),
-    async create(id, { spec }) {
+    async create(id, plan) {
+      const spec = withCatalog(plan.spec)
       refuseIfTaken(live, id)
       await makeHome(spec)
       const pairs = await resolvePairs(spec)

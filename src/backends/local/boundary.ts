@@ -7,7 +7,9 @@ import type { SandboxId } from '../../contract/ids.ts'
 import type { GuestPath } from '../../contract/mount.ts'
 import { GloveboxError } from '../../errors/error.ts'
 import type { HostFiles } from '../../paths/host-files.ts'
+import { joined, onTerminal, sessionCommand } from '../../process/on-terminal.ts'
 import type { SpawnedChild, Spawner } from '../../process/spawn.ts'
+import type { Terminal } from '../../process/terminal.ts'
 import { failedStart, followChild } from './process.ts'
 import type { Rewriter } from './rewrite.ts'
 
@@ -46,26 +48,32 @@ export function openBoundary(parts: BoundaryParts): LocalBoundary {
     parts.files.close()
   }
 
+  const begin = async (request: SpawnRequest, cwd: string, terminal?: Terminal): Promise<Process> => {
+    // From here to the entry in `running` nothing waits, so close() cannot slip in between.
+    refuseIfClosed()
+    const started = start(parts, request, cwd, terminal)
+    if ('error' in started) return failedStart(request.argv[0], started.error, request.stdin)
+    const { child, marker } = started
+    if (child.pid === undefined) return startRefused(child, request)
+    const command = followChild({ child, pid: child.pid, marker, isTyped: terminal !== undefined }, parts.rewriter)
+    running.add(command)
+    void command.exit.then(() => running.delete(command))
+    return command
+  }
+
   return {
     id: parts.id,
     files: parts.files,
     searchProgram: parts.searchProgram,
     shell: parts.shell,
+    commandText: (text) => parts.rewriter.shellText(text),
     async spawn(request) {
       refuseIfClosed()
       refuseNul(request)
       const cwd = parts.rewriter.directory(request.cwd)
       await checkDirectory(cwd, request.cwd)
-      // From here to the entry in `running` nothing waits, so close() cannot slip in between.
-      refuseIfClosed()
-      const started = start(parts, request, cwd)
-      if ('error' in started) return failedStart(request.argv[0], started.error, request.stdin)
-      const { child, marker } = started
-      if (child.pid === undefined) return startRefused(child, request)
-      const command = followChild({ child, pid: child.pid, marker }, parts.rewriter)
-      running.add(command)
-      void command.exit.then(() => running.delete(command))
-      return command
+      if (request.pty === undefined) return begin(request, cwd)
+      return onTerminal(request.pty, (terminal) => begin(request, cwd, terminal))
     },
     close() {
       closed ??= endAll()
@@ -80,6 +88,7 @@ function start(
   { rewriter, spec, spawner, searchPath, searchProgram }: BoundaryParts,
   request: SpawnRequest,
   cwd: string,
+  terminal: Terminal | undefined,
 ): Started {
   const [name, value] = ['GLOVEBOX_EXEC', randomUUID()]
   const [program, ...args] = rewriter.argv(request.argv)
@@ -93,8 +102,13 @@ function start(
   try {
     // The search program has a host path from the beginning, which may look like a virtual one.
     const file = request.argv[0] === searchProgram ? searchProgram : program
-    const child = spawner.spawnChild({ file, args, cwd, env, stdin: request.stdin, detached: true })
-    return { child, marker: `${name}=${value}` }
+    const common = { cwd, env, detached: true }
+    const marker = `${name}=${value}`
+    if (terminal === undefined)
+      return { child: spawner.spawnChild({ ...common, file, args, stdin: request.stdin }), marker }
+    const [shell, ...words] = sessionCommand(terminal, [file, ...args])
+    const child = spawner.spawnChild({ ...common, file: shell, args: words, stdin: { terminal: terminal.childEnd } })
+    return { child: joined(child, terminal), marker }
   } catch (error) {
     return { error: error instanceof Error ? error : new Error(String(error)) }
   }

@@ -2,6 +2,7 @@
 // runs as it is, after its virtual paths have been exchanged for host paths.
 import type { Plan, SandboxSpec } from '../../contract/backend.ts'
 import { GloveboxError } from '../../errors/error.ts'
+import { withCatalog } from '../../paths/catalog-mount.ts'
 import { accountFor } from '../../policy/enforce.ts'
 import { capabilitiesFor, whyNot, type HostTraits } from './capabilities.ts'
 
@@ -23,7 +24,9 @@ export function compilePlan(spec: SandboxSpec, traits: HostTraits): Plan {
     mounts: [
       'nothing is mounted: paths are rewritten in commands, environment and output',
       `${spec.home.guestPath} stands for ${spec.home.hostPath}, the agent's home`,
-      ...spec.mounts.map(({ guestPath, hostPath, mode }) => `${guestPath} stands for ${hostPath}, ${mode}`),
+      ...withCatalog(spec).mounts.map(
+        ({ guestPath, hostPath, mode }) => `${guestPath} stands for ${hostPath}, ${mode}`,
+      ),
     ],
     filter: [],
     ...account,

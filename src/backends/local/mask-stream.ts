@@ -4,16 +4,31 @@ import { Transform } from 'node:stream'
 import { startsInOutput } from './edges.ts'
 import { openReplacer, type Replacement } from './replacer.ts'
 
-export function createMaskStream(hostToGuest: readonly Replacement[]): Transform {
+export interface MaskOptions {
+  /** What could be the beginning of a path is held back no longer than this: whoever types a slash wants to see it. Absent: until
+   * it is known. */
+  readonly patienceMs?: number
+}
+
+export function createMaskStream(hostToGuest: readonly Replacement[], { patienceMs }: MaskOptions = {}): Transform {
   const replacer = openReplacer(hostToGuest, startsInOutput)
-  return new Transform({
+  let timer: NodeJS.Timeout | undefined
+  const mask = new Transform({
     transform(chunk: Buffer, _encoding, done) {
+      clearTimeout(timer)
       const masked = replacer.push(chunk)
+      if (patienceMs !== undefined) timer = setTimeout(() => mask.push(replacer.end()), patienceMs)
       done(null, masked.length === 0 ? undefined : masked)
     },
     flush(done) {
+      clearTimeout(timer)
       const rest = replacer.end()
       done(null, rest.length === 0 ? undefined : rest)
     },
+    destroy(error, done) {
+      clearTimeout(timer)
+      done(error)
+    },
   })
+  return mask
 }

@@ -1,4 +1,5 @@
 // One command on the bare host, followed to the end of everything that it started.
+import { constants } from 'node:os'
 import { PassThrough } from 'node:stream'
 import type { Process, ProcessExit } from '../../contract/backend.ts'
 import type { ChildEnd, SpawnedChild } from '../../process/spawn.ts'
@@ -11,11 +12,18 @@ export interface LocalChild {
   readonly pid: number
   /** `NAME=value` in the environment of the child and of all that inherit it. */
   readonly marker: string
+  /** Somebody may be typing, and waits to see it. */
+  readonly isTyped?: boolean
 }
 
-export function followChild({ child, pid, marker }: LocalChild, rewriter: Rewriter): Process {
+const typistsPatienceMs = 30
+
+export function followChild({ child, pid, marker, isTyped }: LocalChild, rewriter: Rewriter): Process {
   const tree = followTree({ pid, marker })
-  const stdout = openOutput(child.stdout, rewriter.maskStream())
+  const stdout = openOutput(
+    child.stdout,
+    rewriter.maskStream(isTyped === true ? { patienceMs: typistsPatienceMs } : {}),
+  )
   const stderr = openOutput(child.stderr, rewriter.maskStream())
   child.stdin?.on('error', () => {})
 
@@ -25,7 +33,7 @@ export function followChild({ child, pid, marker }: LocalChild, rewriter: Rewrit
     child.stdin?.destroy()
     void stdout.finish()
     void stderr.finish()
-    return readExit(end, survivors)
+    return isTyped === true ? asShellTells(readExit(end, survivors)) : readExit(end, survivors)
   }
   return { stdin: child.stdin, stdout: stdout.stream, stderr: stderr.stream, exit: follow(), kill: () => tree.kill() }
 }
@@ -34,6 +42,14 @@ function readExit(end: ChildEnd, survivors: number): ProcessExit {
   if (survivors > 0) return { lost: `${survivors} process(es) that the command started could not be ended` }
   if (end.code !== null) return { code: end.code }
   return end.signal === null ? { lost: 'the system did not say how the command ended' } : { signal: end.signal }
+}
+
+const signalNames = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]))
+
+/** On a terminal there is a shell between, which tells a signal as 128+n. */
+function asShellTells(exit: ProcessExit): ProcessExit {
+  const signal = signalNames.get((exit.code ?? 0) - 128)
+  return signal === undefined ? exit : { signal }
 }
 
 /** What a shell answers when a program cannot be started, so that callers need not know whether there was a shell. */

@@ -10,7 +10,7 @@ export interface Replacement {
 
 export interface Replacer {
   push(chunk: Uint8Array): Buffer
-  /** What was held back; afterwards the replacer is done. */
+  /** What was held back, as if nothing came after it. */
   end(): Buffer
 }
 

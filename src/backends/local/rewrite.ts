@@ -5,7 +5,7 @@ import { posix } from 'node:path'
 import type { Transform } from 'node:stream'
 import type { GuestPath } from '../../contract/mount.ts'
 import { startsInCommand, startsInOutput } from './edges.ts'
-import { createMaskStream } from './mask-stream.ts'
+import { createMaskStream, type MaskOptions } from './mask-stream.ts'
 import { replaceAll, type Replacement } from './replacer.ts'
 import { shellSpelling } from './shell-quoting.ts'
 
@@ -20,6 +20,8 @@ export interface PathPair {
 export interface Rewriter {
   /** Virtual to host in one argument or value. */
   toHost(text: string): string
+  /** Virtual to host in the text of a shell, which keeps its quoting. */
+  shellText(text: string): string
   /** Virtual to host in a whole command; the text of `sh -c` keeps its quoting. */
   argv(argv: readonly [string, ...string[]]): [string, ...string[]]
   environment(env: Readonly<Record<string, string>>): Record<string, string>
@@ -27,7 +29,7 @@ export interface Rewriter {
   directory(path: GuestPath): string
   /** Host to virtual. */
   toGuest(text: string): string
-  maskStream(): Transform
+  maskStream(options?: MaskOptions): Transform
 }
 
 const shells = new Set(['sh', 'bash', 'dash', 'ash', 'zsh', 'ksh'])
@@ -44,6 +46,7 @@ export function createRewriter(pairs: readonly PathPair[]): Rewriter {
 
   return {
     toHost,
+    shellText,
     argv([program, ...args]) {
       const script = shellTextIndex(program, args)
       return [toHost(program), ...args.map((arg, index) => (index === script ? shellText(arg) : toHost(arg)))]
@@ -51,7 +54,7 @@ export function createRewriter(pairs: readonly PathPair[]): Rewriter {
     environment: (env) => Object.fromEntries(Object.entries(env).map(([name, value]) => [name, toHost(value)])),
     directory: (path) => posix.normalize(toHostDirectory(path, pairs)),
     toGuest: (text) => inText(text, (bytes) => replaceAll(bytes, hostToGuest, startsInOutput)),
-    maskStream: () => createMaskStream(hostToGuest),
+    maskStream: (options) => createMaskStream(hostToGuest, options),
   }
 }
 

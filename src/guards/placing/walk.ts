@@ -6,8 +6,8 @@ import {
   constants,
   fstatSync,
   lstatSync,
+  opendirSync,
   openSync,
-  readdirSync,
   readFileSync,
   type BigIntStats,
 } from 'node:fs'
@@ -103,7 +103,8 @@ function look(
   // test/attacks/files: "a symlinked protected path is refused"
   if (found.isSymbolicLink()) throw symlinkRefused(maskedName)
   const kind = found.isDirectory() ? 'directory' : 'file'
-  if (options.isPlaceholder(found) && isUntouched(directory, component, found, content)) {
+  // Whose it is comes last: that is written in the journals of all sandboxes that live.
+  if (isUntouched(directory, component, found, content) && options.isPlaceholder(found)) {
     return { at: 'placeholder', maskedName, kind, device: String(found.dev), inode: String(found.ino), ...filled }
   }
   // A worktree's `.git` is a plain file: nothing can lie below it, so the file itself is what must not change.
@@ -164,7 +165,17 @@ export function findEntry(directory: number, component: string): BigIntStats | u
 /** Does it hold just what was put there? Anything more is the user's. */
 export function isUntouched(directory: number, component: string, found: BigIntStats, content = ''): boolean {
   if (!found.isDirectory()) return found.isFile() && holds(directory, component, found, content)
-  return readdirSync(below(directory, component)).length === 0
+  return isEmpty(below(directory, component))
+}
+
+/** Of one that has many entries, one tells enough. */
+function isEmpty(path: string): boolean {
+  const directory = opendirSync(path, { bufferSize: 1 })
+  try {
+    return directory.readSync() === null
+  } finally {
+    directory.closeSync()
+  }
 }
 
 function holds(directory: number, component: string, found: BigIntStats, content: string): boolean {

@@ -6,7 +6,7 @@ import { Worker } from 'node:worker_threads'
 import { GloveboxError } from '../../../errors/error.ts'
 import { loadPipes } from '../../../process/pipes.ts'
 import type { ChildEnd } from '../../../process/spawn.ts'
-import { joinStreams, wire, wireInput } from '../../../process/wiring.ts'
+import { giveTerminal, joinStreams, wire, wireStandard } from '../../../process/wiring.ts'
 import { guestKernelId } from './kernel-id.ts'
 import type { Launcher } from './launcher.ts'
 import type { Answer, FromThread, LaidLayers, ThreadData, ToThread } from './messages.ts'
@@ -33,9 +33,10 @@ async function launchThrough(thread: Worker): Promise<Launcher> {
     layer: async (request) => (await talk.ask({ kind: 'layer', request })) as LaidLayers,
     unstage: async (target) => void (await talk.ask({ kind: 'unstage', target })),
     async launch({ file, args, stdin, extraDescriptors }) {
-      const wiring = wire([wireInput(stdin, nullDescriptor), 'fromChild', 'fromChild', ...extraDescriptors], makePipe)
+      const wiring = wire([...wireStandard(stdin, nullDescriptor), ...extraDescriptors], makePipe)
       const stdio = wiring.stdio as readonly number[]
       wiring.giveChildEnds(guestKernelId, guestKernelId)
+      giveTerminal(stdin, guestKernelId, guestKernelId)
       const request = { file, args, stdio, childEnds: wiring.childEnds }
       const pid = (await talk.ask({ kind: 'launch', request }).catch((error: unknown) => {
         for (const stream of wiring.ours()) stream?.destroy()

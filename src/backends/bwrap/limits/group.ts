@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 import { GloveboxError } from '../../../errors/error.ts'
 import { describe, makeGroup, removeGroup } from './files.ts'
 import { endProcesses, processesIn } from './processes.ts'
-import type { Controller } from './plan.ts'
+import type { Controller, Limits } from './plan.ts'
 
 export interface Usage {
   readonly memoryBytes?: number
@@ -23,6 +23,8 @@ export interface LimitGroup {
   readonly entries: readonly number[]
   /** Puts a process and all that it will start under the limits. Rejects if any limit would not hold. */
   add(pid: number): Promise<void>
+  /** Other limits from now on, for what is inside already, too. */
+  set(limits: Limits): Promise<void>
   oomKills(): Promise<number>
   usage(): Promise<Usage>
   processes(): Promise<readonly number[]>
@@ -39,8 +41,10 @@ export interface GroupParts {
   readonly directories: readonly string[]
   /** The file of each directory into which a process may write itself, if there is one. */
   readonly entryFile?: string
+  /** In force from the beginning. */
+  readonly limits: Limits
   /** Sets the limits in the directories, which exist by then. */
-  setLimits(): Promise<void>
+  setLimits(limits: Limits): Promise<void>
   oomKills(): Promise<number>
   usage(): Promise<Usage>
 }
@@ -62,7 +66,7 @@ export async function makeLimitGroup(parts: GroupParts): Promise<LimitGroup> {
       makeGroup(directory)
       made.push(directory)
     }
-    await parts.setLimits()
+    await parts.setLimits(parts.limits)
     // Kept open: adding a process is on the path of every exec and is then a single write.
     for (const directory of parts.directories) doors.push(openSync(`${directory}/cgroup.procs`, 'w'))
     if (parts.entryFile !== undefined)
@@ -81,6 +85,7 @@ export async function makeLimitGroup(parts: GroupParts): Promise<LimitGroup> {
     oomKills: () => parts.oomKills(),
     usage: () => parts.usage(),
     add: (pid) => addTo(doors, pid),
+    set: (limits) => parts.setLimits(limits),
     processes: () => processesIn(directories),
     kill: () => endProcesses(directories),
     destroy: undo,

@@ -19,13 +19,14 @@ export function createV1Group(plan: V1Plan, name: string, limits: Limits): Promi
     directories: v1Directories(plan, name),
     // A thread that moves itself takes no lock; one that is moved waits for the whole machine.
     entryFile: 'tasks',
-    async setLimits() {
-      if (memory !== undefined) limitMemory(`${memory}/${name}`, limits.memoryBytes)
+    limits,
+    async setLimits(now) {
+      if (memory !== undefined) limitMemory(`${memory}/${name}`, now.memoryBytes)
       if (cpu !== undefined) {
         writeControl(below(cpu, 'cpu.cfs_period_us'), String(periodUs))
-        writeControl(below(cpu, 'cpu.cfs_quota_us'), String(quotaUs(limits.cpuCores)))
+        writeControl(below(cpu, 'cpu.cfs_quota_us'), String(quotaUs(now.cpuCores)))
       }
-      if (pids !== undefined) writeControl(below(pids, 'pids.max'), String(limits.pids))
+      if (pids !== undefined) writeControl(below(pids, 'pids.max'), String(now.pids))
     },
     async oomKills() {
       if (memory === undefined) return 0

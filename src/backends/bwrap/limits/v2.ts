@@ -58,10 +58,11 @@ export function createV2Group(plan: V2Plan, name: string, limits: Limits): Promi
     by: plan.by,
     enforces: plan.enforces,
     directories: [directory],
-    async setLimits() {
-      if (enforces.has('memory')) limitMemory(directory, limits.memoryBytes)
-      if (enforces.has('cpu')) writeControl(`${directory}/cpu.max`, `${quotaUs(limits.cpuCores)} ${periodUs}`)
-      if (enforces.has('pids')) writeControl(`${directory}/pids.max`, String(limits.pids))
+    limits,
+    async setLimits(now) {
+      if (enforces.has('memory')) limitMemory(directory, now.memoryBytes)
+      if (enforces.has('cpu')) writeControl(`${directory}/cpu.max`, `${quotaUs(now.cpuCores)} ${periodUs}`)
+      if (enforces.has('pids')) writeControl(`${directory}/pids.max`, String(now.pids))
     },
     async oomKills() {
       return valueOf(findControl(`${directory}/memory.events`), 'oom_kill') ?? 0

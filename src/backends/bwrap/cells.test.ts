@@ -1,0 +1,131 @@
+import { describe, expect, it } from 'vitest'
+import type { Process } from '../../contract/backend.ts'
+import type { Cell } from './cell.ts'
+import { openCells, type Cells, type Laid } from './cells.ts'
+
+interface FakeCell extends Cell {
+  readonly lines: string[]
+  /** The keeper says that it waits; or that it never will. */
+  become(ready: boolean): void
+  stood: boolean
+  isGone: boolean
+}
+
+function fakeCell(): FakeCell {
+  let become: (ready: boolean) => void = () => {}
+  let leave = (): void => {}
+  const cell: FakeCell = {
+    lines: [],
+    ready: new Promise((resolve) => (become = resolve)),
+    become: (ready) => become(ready),
+    stood: true,
+    isGone: false,
+    run(line) {
+      cell.lines.push(line)
+      const stream = { resume() {} }
+      return { stdout: stream, stderr: stream } as unknown as Process
+    },
+    isFit: async () => !cell.isGone,
+    isSettling: () => false,
+    stands: () => cell.stood,
+    kill() {
+      cell.isGone = true
+      leave()
+    },
+    gone: new Promise<void>((resolve) => (leave = resolve)),
+    ref() {},
+    unref() {},
+  }
+  return cell
+}
+
+const laid: Laid = { words: [], mountPoints: [] }
+const nothing = 'set -- /bin/true'
+const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+function scene(): { readonly cells: Cells; readonly made: FakeCell[] } {
+  const made: FakeCell[] = []
+  const cells = openCells(async () => {
+    const cell = fakeCell()
+    made.push(cell)
+    return cell
+  })
+  return { cells, made }
+}
+
+async function prepared(): Promise<ReturnType<typeof scene> & { readonly first: FakeCell }> {
+  const set = scene()
+  const preparing = set.cells.prepare(laid)
+  await settle()
+  const first = set.made[0] as FakeCell
+  first.become(true)
+  await preparing
+  return { ...set, first }
+}
+
+describe('cells that are made ahead', () => {
+  it('one is tried out with a command that does nothing, and the first command gets it', async () => {
+    const { cells, made, first } = await prepared()
+    expect(first.lines).toEqual([nothing])
+    await cells.run('echo', laid)
+    expect(first.lines).toEqual([nothing, 'echo'])
+    expect(made).toHaveLength(1)
+  })
+
+  it('a command that comes while one is made takes it as it is', async () => {
+    const { cells, made } = scene()
+    const preparing = cells.prepare(laid)
+    await settle()
+    await cells.run('echo', laid)
+    expect(made).toHaveLength(1)
+    expect(made[0]?.lines).toEqual(['echo'])
+    made[0]?.become(true)
+    await preparing
+    expect(made[0]?.lines, 'it is not tried out any more').toEqual(['echo'])
+  })
+
+  it('one that is ready is kept, and not made twice', async () => {
+    const { cells, made } = await prepared()
+    await cells.prepare(laid)
+    await Promise.all([cells.prepare(laid), cells.prepare(laid)])
+    expect(made).toHaveLength(1)
+  })
+
+  it('one that rests after a command is kept from now on', async () => {
+    const { cells, made } = scene()
+    await cells.run('echo', laid)
+    await settle()
+    await cells.prepare(laid)
+    expect(made).toHaveLength(1)
+  })
+
+  it('one that lost a mount while it waited is ended, and the command gets a new one', async () => {
+    const { cells, made, first } = await prepared()
+    first.stood = false
+    await cells.run('echo', laid)
+    expect(first.isGone).toBe(true)
+    expect(made).toHaveLength(2)
+  })
+
+  it('one of an earlier layout is not used', async () => {
+    const { cells, made, first } = await prepared()
+    await cells.run('echo', { words: ['other'], mountPoints: [] })
+    expect(first).toMatchObject({ isGone: true, lines: [nothing] })
+    expect(made[1]?.lines).toEqual(['echo'])
+  })
+
+  it('one that does not come up is told as a boundary that failed', async () => {
+    const { cells, made } = scene()
+    const preparing = cells.prepare(laid)
+    await settle()
+    made[0]?.kill()
+    made[0]?.become(false)
+    await expect(preparing).rejects.toMatchObject({ code: 'BOUNDARY_FAILED' })
+  })
+
+  it('the end of all ends those that wait', async () => {
+    const { cells, first } = await prepared()
+    await cells.endAll()
+    expect(first.isGone).toBe(true)
+  })
+})
