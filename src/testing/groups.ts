@@ -1,6 +1,8 @@
 // The law by subject, in the order in which it is proved.
 import type { CaseGroup, ConformanceCase } from './case.ts'
 import { actionCases } from './cases/actions.ts'
+import { aheadCases } from './cases/ahead.ts'
+import { catalogCases } from './cases/catalog.ts'
 import { compileCases } from './cases/compile.ts'
 import { concurrencyCases } from './cases/concurrency.ts'
 import { cwdCases } from './cases/cwd.ts'
@@ -20,10 +22,17 @@ import { mountModeCases } from './cases/mount-modes.ts'
 import { mountCases } from './cases/mounts.ts'
 import { outputCases } from './cases/output.ts'
 import { policyCases } from './cases/policy.ts'
+import { provisionCases } from './cases/provision.ts'
 import { secrecyCases } from './cases/secrecy.ts'
+import { secretCases } from './cases/secrets.ts'
 import { searchCases } from './cases/search.ts'
+import { shellActionCases } from './cases/shells-actions.ts'
+import { shellEndCases } from './cases/shells-ends.ts'
+import { shellOutputCases } from './cases/shells-output.ts'
+import { shellStateCases } from './cases/shells-state.ts'
 import { spawnCases } from './cases/spawn.ts'
 import { stdinCases } from './cases/stdin.ts'
+import { terminalCases } from './cases/terminals.ts'
 import { toolCases } from './cases/tools.ts'
 import { treeCases } from './cases/tree.ts'
 
@@ -31,6 +40,7 @@ export const conformanceGroups: readonly CaseGroup[] = [
   { about: 'compile', cases: compileCases },
   { about: 'create, discover, list, destroy', cases: lifecycleCases },
   { about: 'spawn', cases: spawnCases },
+  { about: 'made ahead of use', cases: aheadCases },
   { about: 'exit codes and signals', cases: exitCases },
   { about: 'standard input', cases: stdinCases },
   { about: 'output', cases: outputCases },
@@ -41,6 +51,8 @@ export const conformanceGroups: readonly CaseGroup[] = [
   { about: 'working directory', cases: cwdCases },
   { about: 'mounts', cases: mountCases },
   { about: 'read-only mounts and vaults', cases: mountModeCases },
+  { about: 'secrets', cases: secretCases },
+  { about: 'provision', cases: provisionCases },
   { about: 'reading files', cases: fileReadCases },
   { about: 'writing files', cases: fileWriteCases },
   { about: 'directories, removal, renaming', cases: fileArrangeCases },
@@ -53,6 +65,12 @@ export const conformanceGroups: readonly CaseGroup[] = [
   { about: 'policy', cases: policyCases },
   { about: 'limits', cases: limitCases },
   { about: 'describe', cases: describeCases },
+  { about: 'catalog', cases: catalogCases },
+  { about: 'state of a shell', cases: shellStateCases },
+  { about: 'output of a shell', cases: shellOutputCases },
+  { about: 'ends in a shell', cases: shellEndCases },
+  { about: 'actions of a shell', cases: shellActionCases },
+  { about: 'terminals', cases: terminalCases },
   { about: 'kill', cases: killCases },
   { about: 'concurrency', cases: concurrencyCases },
   { about: 'secrecy of the host', cases: secrecyCases },

@@ -3,4 +3,6 @@
 // It knows no backend by name and no test runner; node's own assertions are all it needs.
 export type { CaseGroup, CaseMount, CaseSandboxOptions, CaseSpecOptions, ConformanceCase, Subject } from './case.ts'
 export { conformanceCases, conformanceGroups } from './groups.ts'
+export { providerCases, type ProviderCase, type ProviderLimits, type ProviderSubject } from './provider-cases.ts'
+export { describeProvider, type DescribeProviderOptions } from './provider-suite.ts'
 export { describeBackend, reasonToSkip, type DescribeBackendOptions, type TestRunner } from './suite.ts'

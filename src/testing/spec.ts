@@ -20,6 +20,7 @@ const plainPolicy: EffectivePolicy = {
   tmpMb: 64,
   shmMb: 16,
   env: [],
+  secrets: [],
   delete: false,
   protect: [],
   denyRead: [],

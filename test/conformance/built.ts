@@ -8,6 +8,9 @@ export const { openBackend } = (await import(
 export const { findSearchProgram } = (await import(
   door('runtime/search-program.js')
 )) as typeof import('../../src/runtime/search-program.ts')
-export const { describeBackend } = (await import(
+export const { describeBackend, describeProvider } = (await import(
   door('testing/index.js')
 )) as typeof import('../../src/testing/index.ts')
+export const { openProvider } = (await import(
+  door('runtime/pool/holder.js')
+)) as typeof import('../../src/runtime/pool/holder.ts')
