@@ -1,8 +1,8 @@
 // Builds dist/: the library by tsc (one file for one file), and dist/cli, the command line as one file and some parts, which
 // halves its start. With --if-stale it does nothing when no source has changed since the last build.
 //
-// A worker thread's file must lie beside the file that starts it (`new URL('./thread.js', import.meta.url)`), so the one
-// src/**/thread.ts is bundled to that name beside the command line, and the same line finds it in both trees. Packages with
+// A worker thread's file must lie beside the file that starts it (`new URL('./thread.js', import.meta.url)`), so each
+// src/**/*thread.ts is bundled to that name beside the command line, and the same line finds it in both trees. Packages with
 // native parts or programs stay outside the bundle and are found in node_modules.
 import { createHash } from 'node:crypto'
 import {
@@ -87,8 +87,9 @@ const onTheWay = ['cli/commands/exec.ts', 'backends/bwrap/backend.ts', 'backends
 
 /** The command line for bin/load.cjs, the parts that it loads when asked, and the thread beside it. */
 async function bundleCommandLine(files, target) {
-  const threads = files.filter((file) => basename(file) === 'thread.ts')
-  if (threads.length > 1) throw new Error(`several worker files would share one name: ${threads.join(', ')}`)
+  const threads = files.filter((file) => /^(?:.*-)?thread\.ts$/.test(basename(file)))
+  if (new Set(threads.map((file) => basename(file))).size < threads.length)
+    throw new Error(`several worker files would share one name: ${threads.join(', ')}`)
   const compiled = (file) => join(target, relative(join(root, 'src'), file)).replace(/\.ts$/, '.js')
   const bundled = join(target, 'cli-bundled')
   const entry = [
@@ -111,8 +112,10 @@ async function bundleCommandLine(files, target) {
       codeSplitting: { groups: [oneFileFor('glovebox')] },
     },
   )
-  for (const thread of threads)
-    await bundle({ input: compiled(thread) }, { file: join(bundled, 'thread.js'), format: 'esm', codeSplitting: false })
+  for (const thread of threads) {
+    const file = join(bundled, basename(thread).replace(/\.ts$/, '.js'))
+    await bundle({ input: compiled(thread) }, { file, format: 'esm', codeSplitting: false })
+  }
   inlineRuntime(bundled, 'glovebox.cjs')
   for (const name of readdirSync(bundled)) if (name.endsWith('.cjs')) toAscii(join(bundled, name))
   rmSync(join(target, 'cli'), { recursive: true, force: true })

@@ -1,9 +1,12 @@
 // The quick check: types, lint, format, and the tests that need no sandbox. All at once; prints only what failed.
 import { spawn } from 'node:child_process'
+import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { failureLine } from './lane-report.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
+const laneReport = process.env['GLOVEBOX_LANE_REPORT']
 const program = (path) => [process.execPath, join(root, 'node_modules', path)]
 
 const checks = {
@@ -19,6 +22,7 @@ const checks = {
     'architecture',
     // What failed comes first, and not after the names of everything that passed.
     '--reporter=dot',
+    ...(laneReport === undefined ? [] : [`--reporter=${join(root, 'script/lane-reporter.mjs')}`]),
   ],
 }
 
@@ -35,6 +39,9 @@ function run([name, [command, ...argv]]) {
       const passed = code === 0
       process.stderr.write(`${passed ? 'ok  ' : 'FAIL'}  ${name.padEnd(7)} ${seconds} s\n`)
       if (!passed) process.stderr.write(Buffer.concat(output))
+      // What is no test has no reporter that would tell it.
+      if (!passed && name !== 'tests' && laneReport !== undefined)
+        appendFileSync(laneReport, failureLine(name, Buffer.concat(output).toString()))
       resolve(passed)
     })
   })

@@ -8,6 +8,7 @@ import { loadSources } from './generate/load.mjs'
 import { errorsPage } from './generate/errors.mjs'
 import { actionPages } from './generate/actions.mjs'
 import { schemaFiles } from './generate/schemas.mjs'
+import { catalogSchemaFiles, toolContractModule } from './generate/catalog.mjs'
 import { policyPage } from './generate/policy.mjs'
 import { commandLinePage } from './generate/command-line.mjs'
 import { isolationTable } from './generate/isolation.mjs'
@@ -39,6 +40,7 @@ function withSection(path, name, body) {
 const pages = [
   [`${reference}/errors.md`, async () => errorsPage(await loadSources(root, 'errors'))],
   [`${reference}/policy.md`, async () => policyPage(await loadSources(root, 'policy'))],
+  ['src/catalog/tool-contract.ts', async () => toolContractModule(await loadSources(root, 'actions'))],
   [`${reference}/cli.md`, async () => commandLinePage(await loadSources(root, 'commandLine'))],
   [
     'README.md',
@@ -69,6 +71,7 @@ async function makeAll() {
     actionPages(await loadSources(root, 'actions')).map(([name, text]) => [`${reference}/${name}`, text]),
   )
   await attemptMany(schemas, async () => schemaFiles(await loadSources(root, 'layout')))
+  await attemptMany(`${schemas}/catalog`, async () => catalogSchemaFiles(await loadSources(root, 'catalog')))
   return { made, faults }
 }
 

@@ -8,6 +8,7 @@ import {
   type PolicyValues,
 } from './contract/policy.ts'
 import type { Sandbox as SandboxContract } from './contract/sandbox.ts'
+import type { VaultSource } from './contract/vault.ts'
 import { checkShape } from './runtime/check-shape.ts'
 import { createSandbox } from './runtime/create.ts'
 import type { MountRequest } from './runtime/mount-text.ts'
@@ -25,6 +26,8 @@ export interface SandboxOptions {
   readonly settings?: OperatorPolicy
   /** Values for the guest's environment. */
   readonly env?: Readonly<Record<string, string>>
+  /** By name: where the values of secrets come from. Each stands at /vaults/<name>, with its names only. */
+  readonly vaults?: Readonly<Record<string, VaultSource>>
   readonly cwd?: string
 }
 
@@ -55,6 +58,16 @@ export { GloveboxError, isGloveboxError } from './errors/error.ts'
 export { errorTable, type ErrorCode } from './errors/table.ts'
 export { renderForAgent, renderForOperator } from './errors/render.ts'
 export { tools } from './tools/tools.ts'
+export {
+  createProviderHolder,
+  getProvider,
+  openProvider,
+  resetProvider,
+  setProvider,
+  shutdownProvider,
+} from './runtime/pool/holder.ts'
+export type { ProviderHolder, ProviderOptions } from './runtime/pool/holder.ts'
+export type { MemberRequest } from './runtime/pool/request.ts'
 export { createRunContext, resolveSandboxPath, runs, updateRunState } from './runtime/runs/library.ts'
 export type { FinishedRun } from './runtime/runs/start.ts'
 export type { RunContext, RunExecutor, StartOptions } from './runtime/runs/library.ts'
@@ -69,6 +82,7 @@ export type {
   SpawnRequest,
 } from './contract/backend.ts'
 export type { Capabilities, Capability } from './contract/capability.ts'
+export type { Catalog } from './contract/catalog.ts'
 export type { Denial } from './contract/denial.ts'
 export type { Artifact, ArtifactManifest, SandboxManifest } from './contract/artifact.ts'
 export type { RunEvent } from './contract/event.ts'
@@ -77,5 +91,7 @@ export type { Assignment, Executor, Outcome, Progress, Question } from './contra
 export type { FileAccess, FileStat } from './contract/files.ts'
 export type { Mount, MountMode } from './contract/mount.ts'
 export type { EffectivePolicy, OperatorPolicy, PolicyValues } from './contract/policy.ts'
+export type { AcquireOptions, OpenProvider, Provider, SandboxKey } from './contract/provider.ts'
 export type { Deliverable, RunRecord, RunStatus, SessionRecord, TaskRecord } from './contract/run.ts'
-export type { Description, GlobResult, GrepResult } from './contract/sandbox.ts'
+export type { Description, GlobResult, GrepResult, Provisioned, Resources } from './contract/sandbox.ts'
+export type { DescribedVault, SecretUse, VaultSource } from './contract/vault.ts'

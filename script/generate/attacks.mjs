@@ -10,15 +10,19 @@ export function attackTable({ catalog }) {
       .filter((row) => row.area === area)
       .map((row) => [
         row.title,
-        [row.defence, row.why, row.dockerWhy && `docker: ${row.dockerWhy}`].filter(Boolean).join('; '),
+        [row.defence, row.why, row.dockerWhy && `docker: ${row.dockerWhy}`, row.runscWhy && `gVisor: ${row.runscWhy}`]
+          .filter(Boolean)
+          .join('; '),
         row.seen ?? '',
         outcome[row.bwrap],
         outcome[row.docker],
+        outcome[row.runsc],
         outcome[row.local],
       ])
-    return `### ${area}\n\n${table(['what holds', 'by what', 'seen in', '`bwrap`', '`docker`', '`local`'], rows)}`
+    return `### ${area}\n\n${table(['what holds', 'by what', 'seen in', '`bwrap`', '`docker`', 'gVisor', '`local`'], rows)}`
   })
   const onDocker = catalog.filter(({ docker }) => docker === 'blocked').length
-  const head = `${catalog.length} rows; on \`bwrap\` ${blocked} are blocked, on \`docker\` ${onDocker}.`
+  const onGvisor = catalog.filter(({ runsc }) => runsc === 'blocked').length
+  const head = `${catalog.length} rows; on \`bwrap\` ${blocked} are blocked, on \`docker\` ${onDocker}, on \`docker\` with gVisor ${onGvisor}.`
   return [head, ...sections].join('\n\n')
 }

@@ -21,6 +21,7 @@ const subjects = {
   'process.tree': 'nothing outlives its command',
   'syscalls.filtered': 'system calls',
   'environment.isolated': 'environment',
+  'secrets.scoped': 'secrets for one command',
   timeout: 'time',
   'output.bounded': 'output',
 }

@@ -34,6 +34,7 @@ const sources = {
     "export { settingsSchema } from '/src/runtime/settings-schema.ts'",
     "export { z } from 'zod'",
   ],
+  catalog: ["export * from '/src/contract/catalog.ts'", "export { z } from 'zod'"],
   attacks: ["export { catalog } from '/test/attacks/catalog.ts'"],
 }
 

@@ -13,6 +13,8 @@ const meanings = {
   tmpMb: 'Size of the private `/tmp`.',
   shmMb: 'Size of the private `/dev/shm`.',
   env: 'Names that pass from the operator’s environment into the guest’s, beside the built-in list.',
+  secrets:
+    'Secrets that a command may be given, each with its vault: `keys/token`. A ceiling lets requests ask for more than is granted to all.',
   delete: 'May file actions delete? Commands inside writable mounts are not governed by this.',
   protect:
     'Names below every writable mount that commands and file actions may neither change nor create. Layers add to the list; only settings take a name away, with `unprotect`.',

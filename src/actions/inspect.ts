@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { capabilityNames } from '../contract/capability.ts'
 import { layerNames, policyValuesSchema } from '../contract/policy.ts'
 import { defineAction } from './define.ts'
+import { vaultSchema } from './schemas.ts'
 
 const capability = z.enum(capabilityNames)
 const origin = z.strictObject({ layer: z.enum(layerNames), source: z.string() })
@@ -27,10 +28,12 @@ export const inspect = defineAction({
     tmpDir: z.string(),
     cacheDir: z.string(),
     mounts: z.array(z.strictObject({ guestPath: z.string(), mode: z.enum(['rw', 'ro', 'vault']) })),
+    vaults: z.array(vaultSchema),
     policy: z.array(explainedField),
     enforced: z.array(z.strictObject({ what: capability, by: z.string() })),
     notEnforced: z.array(z.strictObject({ what: capability, why: z.string() })),
     environment: z.array(z.string()),
+    catalog: z.strictObject({ guestPath: z.string(), version: z.int().positive() }).nullable(),
   }),
   effect: 'read',
   async perform(context) {
@@ -38,6 +41,7 @@ export const inspect = defineAction({
     return {
       ...told,
       mounts: [...told.mounts],
+      vaults: told.vaults.map((vault) => ({ ...vault, secrets: [...vault.secrets] })),
       policy: [...told.policy],
       enforced: [...told.enforced],
       notEnforced: [...told.notEnforced],

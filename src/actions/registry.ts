@@ -19,6 +19,11 @@ import { renameEntry } from './rename-entry.ts'
 import { replaceText } from './replace-text.ts'
 import { runCommand } from './run-command.ts'
 import { runShell } from './run-shell.ts'
+import { closePersistentShell } from './shells/close.ts'
+import { execPersistentShell } from './shells/exec.ts'
+import { inspectPersistentShell } from './shells/inspect.ts'
+import { openPersistentShell } from './shells/open.ts'
+import { waitPersistentShell } from './shells/wait.ts'
 import { stat } from './stat.ts'
 import { writeBytes } from './write-bytes.ts'
 import { writeText } from './write-text.ts'
@@ -40,6 +45,11 @@ export const actions: readonly Action[] = [
   removeEntry,
   runCommand,
   runShell,
+  openPersistentShell,
+  execPersistentShell,
+  waitPersistentShell,
+  inspectPersistentShell,
+  closePersistentShell,
   inspect,
 ]
 

@@ -23,6 +23,26 @@ export const hashField = z
   .nullable()
   .describe('Refuse unless the present content has this hash; null demands that no file is there.')
 
+const secretName = z.string().min(3).max(200).describe('A secret with its vault: `keys/token`.')
+
+/** For one command, when policy grants it. */
+export const secretsField = z
+  .array(
+    z.union([
+      secretName.describe('As the variable of its own name.'),
+      z.strictObject({ name: secretName, env: z.string().min(1).max(128).describe('The variable that gets it.') }),
+      z.strictObject({ name: secretName, file: z.string().min(1).max(128).describe('The file below /run/secrets.') }),
+    ]),
+  )
+  .max(100)
+
+export const vaultSchema = z.strictObject({
+  name: z.string(),
+  guestPath: z.string(),
+  source: z.enum(['directory', 'environment', 'command']),
+  secrets: z.array(z.strictObject({ name: z.string(), granted: z.boolean() })),
+})
+
 export const kindSchema = z.enum(['file', 'directory', 'symlink', 'other'])
 const count = z.int().nonnegative()
 

@@ -1,4 +1,4 @@
-// Exit codes. `exec` and `run` lend their code to the command, so their own failures keep clear of the codes that commands use.
+// Exit codes. `exec`, `shell` and `run` lend their code to the command, so their own failures keep clear of the codes that commands use.
 import type { ExecResult } from '../contract/exec.ts'
 import { isGloveboxError } from '../errors/error.ts'
 import type { FinishedRun } from '../runtime/runs/start.ts'
@@ -12,9 +12,10 @@ const brokenPipe = 141
 /** Codes of the table that `exec` may give away, since the shell world knows them: timeout, not allowed, Ctrl-C. */
 const conventional: ReadonlySet<number> = new Set([124, 126, 130])
 
-export type CommandName = 'exec' | 'run' | 'explain' | 'doctor'
+export type CommandName = 'exec' | 'shell' | 'run' | 'explain' | 'doctor'
 
-const lends = (command: CommandName | undefined): boolean => command === 'exec' || command === 'run'
+const lends = (command: CommandName | undefined): boolean =>
+  command === 'exec' || command === 'shell' || command === 'run'
 
 export function exitCodeForError(error: unknown, command: CommandName | undefined): number {
   const code = isGloveboxError(error) ? error.kind.exit : ourFailure

@@ -2,9 +2,11 @@
 // each flag is a layer of settings, and `explain` names the flag that set a value.
 import { type Command, Option } from 'commander'
 import type { OperatorPolicy, PolicyLayer } from '../contract/policy.ts'
+import type { SecretUse } from '../contract/vault.ts'
 import { GloveboxError } from '../errors/error.ts'
 import { didYouMean } from '../errors/suggest.ts'
 import { parseMountText, type MountRequest } from '../runtime/mount-text.ts'
+import { collectSecret, namesOf } from './secret-text.ts'
 import { parseCores, parseCount, parseDurationMs, parseMebibytes, parseSizeBytes } from './units.ts'
 
 /** As commander hands them over: parsed, and absent where not given. */
@@ -13,6 +15,8 @@ export interface SandboxFlags {
   readonly mount?: readonly MountRequest[]
   readonly cwd?: string
   readonly env?: Readonly<Record<string, string>>
+  readonly secret?: readonly SecretUse[]
+  readonly vaults?: string
   readonly net?: 'none' | 'full'
   readonly timeout?: number
   readonly memory?: number
@@ -54,6 +58,11 @@ export function addSandboxFlags(command: Command, directory: string, { without =
     ).argParser(collectMount),
     new Option('--cwd <guest-path>', 'where the command starts'),
     new Option('--env <name=value>', "set a variable of the guest's; may be repeated").argParser(collectEnvironment),
+    new Option(
+      '--secret <vault/name[=variable|:file]>',
+      'give the command a secret: as a variable, or as a file below /run/secrets; may be repeated',
+    ).argParser(collectSecret),
+    new Option('--vaults <file>', 'vaults as YAML or JSON, as below "vaults:" in the settings file'),
     new Option('--net <mode>', 'none or full').argParser(parseNetwork),
     new Option('--timeout <duration>', 'end the command after 500ms, 60s, 2m').argParser(
       reader('--timeout', parseDurationMs),
@@ -81,6 +90,7 @@ export function flagLayers(flags: SandboxFlags): readonly PolicyLayer[] {
     ['--cpus', flags.cpus === undefined ? undefined : { cpuCores: flags.cpus }],
     ['--pids', flags.pids === undefined ? undefined : { pids: flags.pids }],
     ['--max-stdout', flags.maxStdout === undefined ? undefined : { maxStdoutBytes: flags.maxStdout }],
+    ['--secret', flags.secret === undefined ? undefined : { secrets: namesOf(flags.secret) }],
   ]
   return given.flatMap(([source, values]) => (values === undefined ? [] : [{ layer: 'settings', source, values }]))
 }

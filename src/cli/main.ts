@@ -59,8 +59,13 @@ async function addWordsOf(own: readonly string[], program: Command, options: Pro
   const word = words[0] === 'help' ? words[1] : words[0]
   const command = program.commands.find((known) => known.name() === word)
   if (command === undefined) return
+  if (word === 'shell') (await import('./shell-program.ts')).addShell(command, options)
   if (word === 'run') (await import('./run-program.ts')).addRun(command, options)
   if (word === 'runs') (await import('./runs-program.ts')).addRuns(command, options)
+  if (word === 'ps') (await import('./pool-program.ts')).addPs(command, options)
+  if (word === 'stop') (await import('./pool-program.ts')).addStop(command, options)
+  if (word === 'prune') (await import('./pool-program.ts')).addPrune(command, options)
+  if (word === 'stats') (await import('./pool-program.ts')).addStats(command, options)
   if (word === 'serve') (await import('./serve-program.ts')).addServe(command, options)
   if (word === 'token') (await import('./serve-program.ts')).addToken(command, options)
 }
@@ -73,7 +78,9 @@ function ownArguments(argv: readonly string[]): readonly string[] {
 
 function commandOf(own: readonly string[]): CommandName | undefined {
   const first = own.find((word) => !word.startsWith('-'))
-  return first === 'exec' || first === 'run' || first === 'explain' || first === 'doctor' ? first : undefined
+  return first === 'exec' || first === 'shell' || first === 'run' || first === 'explain' || first === 'doctor'
+    ? first
+    : undefined
 }
 
 function openFace(): Face {

@@ -70,12 +70,14 @@ export function buildProgram(options: ProgramOptions): Command {
   // The shortest of commands does not pay for the words of all the others.
   if (options.first === 'exec') return program
   program.version(packageVersion(), '-V, --version', 'print the version')
+  describeShell(program)
   describeRun(program)
   describeRuns(program)
   addExplain(program, options)
   addDoctor(program, options)
   addAudit(program, options)
   addReindex(program, options)
+  describePool(program)
   describeServe(program)
   return program
 }
@@ -98,6 +100,11 @@ Exit code: the command's own; 124 timeout, 125 glovebox failed, 126 not executab
   })
 }
 
+/** Its words come from shell-program.ts, and only for those who use them. */
+function describeShell(program: Command): void {
+  program.command('shell').summary('open a shell in a sandbox, on a terminal')
+}
+
 /** Its words come from run-program.ts, and only for those who use them. */
 function describeRun(program: Command): void {
   program.command('run').summary('perform a recorded run')
@@ -114,6 +121,14 @@ function describeRuns(program: Command): void {
 A run is named by its directory, by its id, or by the beginning of an id, among the runs of ./runs or --root.`,
     )
     .addHelpText('before', showExamples(examples.runs))
+}
+
+/** Their words come from pool-program.ts, and only for those who use them. */
+function describePool(program: Command): void {
+  program.command('ps').summary('list the sandboxes that are kept')
+  program.command('stop').summary('end what runs in sandboxes, and keep their files')
+  program.command('prune').summary('remove sandboxes whose time is over')
+  program.command('stats').summary('show what sandboxes take')
 }
 
 /** Their words come from serve-program.ts, and only for those who use them. */

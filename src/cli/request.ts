@@ -9,6 +9,7 @@ export async function requestFrom(flags: SandboxFlags, directory: string): Promi
   const settings = await loadSettings({
     directory,
     ...(flags.policy === undefined ? {} : { policyFile: flags.policy }),
+    ...(flags.vaults === undefined ? {} : { vaultsFile: flags.vaults }),
   })
   const backend = flags.backend ?? settings.backend
   const given = joinMounts(settings.mounts ?? [], flags.mount ?? [])
@@ -16,6 +17,7 @@ export async function requestFrom(flags: SandboxFlags, directory: string): Promi
     mounts: given.length === 0 ? [{ guestPath: '/workspace', hostPath: directory, mode: 'rw' }] : given,
     layers: [...settings.layers, ...flagLayers(flags)],
     env: { ...settings.env, ...flags.env },
+    ...(settings.vaults === undefined ? {} : { vaults: settings.vaults }),
     ...(backend === undefined ? {} : { backend }),
     ...(settings.docker === undefined ? {} : { docker: settings.docker }),
     ...(flags.cwd === undefined ? {} : { cwd: flags.cwd }),

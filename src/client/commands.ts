@@ -25,7 +25,7 @@ export async function runCommand(
   command: Command,
   options: RunOptions,
 ): Promise<ExecResult> {
-  const { cwd, env, timeoutMs, signal } = options
+  const { cwd, env, secrets, timeoutMs, signal } = options
   const input = await carriedInput(options)
   if (signal?.aborted === true)
     throw new GloveboxError('CANCELLED', 'Cannot run the command: it was cancelled before it began')
@@ -34,13 +34,13 @@ export async function runCommand(
     method: 'POST',
     path: `${sandboxPath}/commands`,
     doing,
-    json: { command, cwd, env, timeoutMs, ...input },
+    json: { command, cwd, env, secrets, timeoutMs, ...input },
     accept: eventStream,
   })
   if ('error' in opened) throw opened.error
   const location = opened.value.headers.get('location') ?? ''
   const execId = execIdIn(location, sandboxPath)
-  return follow(server, { path: `${sandboxPath}/commands/${execId}`, execId, first: opened.value }, options)
+  return followCommand(server, { path: `${sandboxPath}/commands/${execId}`, execId, first: opened.value }, options)
 }
 
 function execIdIn(location: string, sandboxPath: string): ExecId {
@@ -50,13 +50,18 @@ function execIdIn(location: string, sandboxPath: string): ExecId {
   throw new GloveboxError('UNEXPECTED_ANSWER', 'Cannot follow the command: the server does not say where it is')
 }
 
-interface Begun {
+export interface Begun {
   readonly path: string
   readonly execId: ExecId
   readonly first: Response
 }
 
-async function follow(server: Server, { path, execId, first }: Begun, options: RunOptions): Promise<ExecResult> {
+/** To its end, over as many connections as it takes. */
+export async function followCommand(
+  server: Server,
+  { path, execId, first }: Begun,
+  options: RunOptions,
+): Promise<ExecResult> {
   const begunAt = performance.now()
   const output = { stdout: createCapture(options.keepBytes), stderr: createCapture(options.keepBytes) }
   const ending = watchEnding(server, path, options.signal)
@@ -130,7 +135,7 @@ const lostEnding = (execId: ExecId, reason: string, durationMs: number, { stdout
 const isLoss = (error: unknown): error is GloveboxError =>
   isGloveboxError(error) &&
   (error.code === 'SERVER_UNREACHABLE' ||
-    (error.code === 'NOT_FOUND' && ['command', 'sandbox'].includes(String(error.facts['what']))))
+    (error.code === 'NOT_FOUND' && ['command', 'sandbox', 'shell'].includes(String(error.facts['what']))))
 
 /** Ends the command with the caller's signal. Its result then tells that it was cancelled, or that it had ended before. */
 function watchEnding(server: Server, path: string, signal: AbortSignal | undefined) {

@@ -3,21 +3,40 @@
 // errors are the library's own. It uses fetch, streams and timers, which every platform has, and nothing of Node's: it runs
 // in a browser as it is. It must not know how the server does what it is asked.
 import type { Sandbox as SandboxContract } from '../contract/sandbox.ts'
+import { type Attachment, type AttachOptions, attachTerminal } from './attach.ts'
 import { type Execs, remoteExecs } from './execs.ts'
 import { remoteRuns, type Runs } from './runs.ts'
 import { remoteSandboxes, type Sandboxes, type SandboxRequest } from './sandbox.ts'
 import { openServer, type ServerOptions } from './server.ts'
 
+export interface Terminals {
+  /** A person's connection to a terminal, which goes on without it. */
+  attach(sandboxId: string, shellId: string, options?: AttachOptions): Promise<Attachment>
+}
+
 export interface Glovebox {
   readonly sandboxes: Sandboxes
   readonly runs: Runs
   readonly execs: Execs
+  readonly terminals: Terminals
 }
 
 /** Nothing is sent yet. */
 export function connect(options: ServerOptions): Glovebox {
   const server = openServer(options)
-  return { sandboxes: remoteSandboxes(server), runs: remoteRuns(server), execs: remoteExecs(server) }
+  return {
+    sandboxes: remoteSandboxes(server),
+    runs: remoteRuns(server),
+    execs: remoteExecs(server),
+    terminals: {
+      attach: (sandboxId, shellId, options = {}) =>
+        attachTerminal(
+          server,
+          `/sandboxes/${encodeURIComponent(sandboxId)}/shells/${encodeURIComponent(shellId)}`,
+          options,
+        ),
+    },
+  }
 }
 
 export type Sandbox = SandboxContract
@@ -47,6 +66,7 @@ const serverOf = (options: { [Name in keyof ServerOptions]: ServerOptions[Name] 
 export { GloveboxError, isGloveboxError } from '../errors/error.ts'
 export { errorTable, type ErrorCode } from '../errors/table.ts'
 export type { Artifact, ArtifactManifest } from '../contract/artifact.ts'
+export type { Catalog } from '../contract/catalog.ts'
 export type { Denial } from '../contract/denial.ts'
 export type { RunEvent } from '../contract/event.ts'
 export type { ExecArtifacts, ExecHealth, ExecRecord, ExecRequest } from '../contract/exec-record.ts'
@@ -55,9 +75,19 @@ export type { FileStat, ListResult } from '../contract/files.ts'
 export type { PolicyValues } from '../contract/policy.ts'
 export type { Deliverable, RunRecord, RunStatus } from '../contract/run.ts'
 export type { Description, GlobResult, GrepResult } from '../contract/sandbox.ts'
+export type { Attachment, AttachOptions, OpenSocket, SocketLike } from './attach.ts'
+export type { Shell, ShellInfo, ShellResult, Terminal, TerminalChunk, TerminalEnd } from '../contract/shell.ts'
 export type { Execs, ExecCreateOptions, ExecFilter, ExecRunOptions, StreamedExecEvent } from './execs.ts'
 export type { Page, PageOptions } from './pages.ts'
 export type { RetryRules } from './retry.ts'
 export type { RunCreateRequest, RunDetail, RunFilter, RunQuestion, Runs, RunSummary } from './runs.ts'
-export type { Sandboxes, SandboxRequest, SandboxSummary } from './sandbox.ts'
+export type {
+  PoolStats,
+  SandboxState,
+  SandboxSummary,
+  SnapshotFilter,
+  Snapshots,
+  SnapshotSummary,
+} from './lifetimes.ts'
+export type { SandboxFilter, Sandboxes, SandboxRequest } from './sandbox.ts'
 export type { ServerOptions } from './server.ts'

@@ -1,14 +1,23 @@
 // A sandbox on a server, with the library's shape: whoever holds one need not know where it lives.
 import type { ExecResult } from '../contract/exec.ts'
-import type { SandboxId } from '../contract/ids.ts'
 import type { PolicyValues } from '../contract/policy.ts'
-import type { Description, Sandbox } from '../contract/sandbox.ts'
+import type { Sandbox } from '../contract/sandbox.ts'
 import { GloveboxError, isGloveboxError } from '../errors/error.ts'
 import { runCommand } from './commands.ts'
 import { type Perform, remoteFiles } from './files.ts'
 import { newKey } from './key.ts'
+import {
+  remoteLifetimes,
+  remoteSnapshots,
+  type Lifetimes,
+  type SandboxDetail,
+  type SandboxState,
+  type SandboxSummary,
+  type Snapshots,
+} from './lifetimes.ts'
 import { eachOf, type Page, type PageOptions } from './pages.ts'
 import type { Server } from './server.ts'
+import { remoteShells } from './shells.ts'
 
 /** Its workspace is empty and its own: nothing of the caller's host is mounted. */
 export interface SandboxRequest {
@@ -21,39 +30,53 @@ export interface SandboxRequest {
   readonly policy?: PolicyValues
   readonly env?: Readonly<Record<string, string>>
   readonly cwd?: string
-  /** After so long the server ends it, whatever it does. */
+  /** After so long the server ends it, whatever it does. It can be renewed. */
   readonly lifeMs?: number
+  /** The same key gives the same sandbox; `await using` then gives it back, and does not end it. */
+  readonly key?: string
+  /** For people and for lists; nothing of it reaches the guest. */
+  readonly metadata?: Readonly<Record<string, string>>
+  /** `thread`: /mnt/user-data with workspace, uploads and outputs, and /mnt/skills. */
+  readonly layout?: 'workspace' | 'thread'
+  /** Begin with its files. */
+  readonly snapshot?: string
+  /** When its life is over it is destroyed (default), or paused. */
+  readonly atEnd?: 'destroy' | 'pause'
 }
 
-export interface SandboxSummary {
-  readonly id: SandboxId
-  readonly project: string
-  readonly name: string | null
-  readonly createdAt: string
-  readonly expiresAt: string
-  readonly backend: string
+export interface SandboxFilter {
+  readonly project?: string
+  /** All of these. */
+  readonly metadata?: Readonly<Record<string, string>>
+  readonly states?: readonly SandboxState[]
 }
 
-interface SandboxDetail extends SandboxSummary {
-  readonly description: Description
-}
-
-export interface Sandboxes {
-  /** `await using` ends it. */
+export interface Sandboxes extends Lifetimes {
+  readonly snapshots: Snapshots
+  /** `await using` ends it, unless it has a key. */
   create(request?: SandboxRequest & { readonly signal?: AbortSignal }): Promise<Sandbox>
   /** One that is there. `await using` only lets go of it: who made it ends it, or `kill` does. */
   connect(id: string, options?: { readonly signal?: AbortSignal }): Promise<Sandbox>
-  list(options?: PageOptions & { readonly project?: string }): Promise<Page<SandboxSummary>>
+  list(options?: PageOptions & SandboxFilter): Promise<Page<SandboxSummary>>
   /** Of every page. */
-  each(options?: { readonly project?: string; readonly signal?: AbortSignal }): AsyncGenerator<SandboxSummary, void>
+  each(options?: SandboxFilter & { readonly signal?: AbortSignal }): AsyncGenerator<SandboxSummary, void>
 }
 
 const root = '/sandboxes'
 
 export function remoteSandboxes(server: Server): Sandboxes {
-  const list: Sandboxes['list'] = ({ signal, ...query } = {}) =>
-    server.json({ method: 'GET', path: root, query, signal, doing: 'list the sandboxes' })
+  const lifetimes = remoteLifetimes(server)
+  const list: Sandboxes['list'] = ({ signal, metadata, states, ...plain } = {}) => {
+    const query = {
+      ...plain,
+      metadata: metadata && new URLSearchParams(metadata).toString(),
+      state: states?.join(','),
+    }
+    return server.json({ method: 'GET', path: root, query, signal, doing: 'list the sandboxes' })
+  }
   return {
+    ...lifetimes,
+    snapshots: remoteSnapshots(server),
     async create({ signal, ...request } = {}) {
       const made = await server.json<SandboxDetail>({
         method: 'POST',
@@ -63,12 +86,13 @@ export function remoteSandboxes(server: Server): Sandboxes {
         signal,
         doing: 'create the sandbox',
       })
-      return remoteSandbox(server, made, { owned: true })
+      if (made.key !== null) return remoteSandbox(server, made, async () => void (await lifetimes.release(made.id)))
+      return remoteSandbox(server, made, 'kill')
     },
     async connect(id, { signal } = {}) {
       const path = `${root}/${encodeURIComponent(id)}`
       const found = await server.json<SandboxDetail>({ method: 'GET', path, signal, doing: 'find the sandbox' })
-      return remoteSandbox(server, found, { owned: false })
+      return remoteSandbox(server, found, async () => {})
     },
     list,
     each: (options = {}) => eachOf((cursor) => list(cursor === undefined ? options : { ...options, cursor })),
@@ -78,7 +102,7 @@ export function remoteSandboxes(server: Server): Sandboxes {
 /** An action may run a command, which takes its time. */
 const actionMs = 10 * 60_000
 
-function remoteSandbox(server: Server, detail: SandboxDetail, { owned }: { readonly owned: boolean }): Sandbox {
+function remoteSandbox(server: Server, detail: SandboxDetail, dispose: 'kill' | (() => Promise<void>)): Sandbox {
   const { id, description } = detail
   const path = `${root}/${encodeURIComponent(id)}`
   let ending: Promise<void> | undefined
@@ -121,8 +145,19 @@ function remoteSandbox(server: Server, detail: SandboxDetail, { owned }: { reado
       run: (command, options = {}): Promise<ExecResult> => whileAlive(() => runCommand(server, path, command, options)),
     },
     files: remoteFiles(perform),
+    shells: remoteShells(server, path, whileAlive),
+    catalog: () => whileAlive(() => server.json({ method: 'GET', path: `${path}/catalog`, doing: 'read the catalog' })),
+    provision: async () => {
+      throw new GloveboxError(
+        'POLICY_DENIED',
+        "Cannot provision: the mounts and vaults of a server are its operator's",
+        {
+          hint: 'Name them in the settings of the server.',
+        },
+      )
+    },
     kill,
-    [Symbol.asyncDispose]: owned ? kill : async () => {},
+    [Symbol.asyncDispose]: dispose === 'kill' ? kill : dispose,
   }
 }
 

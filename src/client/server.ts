@@ -45,6 +45,8 @@ export interface Asked {
 export type Attempt<Value> = { readonly value: Value } | { readonly error: GloveboxError; readonly failure: Failure }
 
 export interface Server {
+  /** Without a slash at its end. */
+  readonly address: string
   readonly retry: RetryRules
   readonly silentMs: number
   /** The whole answer as JSON; undefined where it is empty. */
@@ -93,6 +95,7 @@ export function openServer(options: ServerOptions): Server {
   }
 
   return {
+    address,
     retry,
     silentMs: options.silentMs ?? customarySilenceMs,
     json: <Value>(asked: Asked) => often(asked, (response) => jsonOf<Value>(response, asked.doing)),

@@ -5,6 +5,7 @@ import type { ExecResult, RunOptions } from './exec.ts'
 import type { Description } from './sandbox.ts'
 import type { GuestPath } from './mount.ts'
 import type { ResolvedPolicy } from './policy.ts'
+import type { SandboxShells } from './shell.ts'
 
 /** What an action is handed. It knows no more of a sandbox than this. */
 export interface ActionContext {
@@ -17,6 +18,7 @@ export interface ActionContext {
   /** The guest's shell: an absolute path inside. */
   readonly shell: string
   run(argv: readonly [string, ...string[]], options: RunOptions): Promise<ExecResult>
+  readonly shells: SandboxShells
   describe(): Description
 }
 

@@ -9,6 +9,8 @@ import type { SandboxId } from './ids.ts'
 import type { LastingCommands } from './lasting.ts'
 import type { GuestPath, HostPath, Mount } from './mount.ts'
 import type { EffectivePolicy, PolicyField } from './policy.ts'
+import type { TerminalSize } from './terminal.ts'
+import type { SpawnSecrets } from './vault.ts'
 
 export type { BackendName } from './backend-name.ts'
 
@@ -40,6 +42,13 @@ export interface SandboxSpec {
   readonly demanded: ReadonlySet<PolicyField>
   /** The guest's whole environment; per-exec values are laid over it. */
   readonly env: Readonly<Record<string, string>>
+  /** Files about the sandbox itself, written by the host. Shown read-only, over whatever a mount has at the same path. */
+  readonly catalog?: CatalogPlace
+}
+
+export interface CatalogPlace {
+  readonly guestPath: GuestPath
+  readonly hostPath: HostPath
 }
 
 /** What a backend would do, as data. Printable: `explain` shows it, golden files hold it. */
@@ -92,7 +101,28 @@ export interface Boundary {
   readonly searchProgram: string
   /** The path, inside, of the shell that runs a command given as text. */
   readonly shell: string
+  /** What a command given as text becomes before a shell that is open already reads it from its input. Absent: itself. */
+  commandText?(text: string): string
+  // Law: prepare makes ready what a first command needs, and keeps it ready until one comes.
+  /** Absent: creating does so already. */
+  prepare?(): Promise<void>
+  // Law: narrow holds every later command to less than what the boundary was made with, and never to more.
+  /** To be called before the first command. False, with nothing changed, where the mechanism cannot. Absent: it never can. */
+  narrow?(limits: NarrowableLimits): Promise<boolean>
+  /** At this moment. Absent: nobody counts. */
+  usage?(): Promise<BoundaryUsage>
 }
+
+/** What runs in a boundary, as far as the mechanism counts it. */
+export interface BoundaryUsage {
+  readonly memoryBytes?: number
+  readonly pids?: number
+  /** Since the boundary was made. */
+  readonly cpuMs?: number
+}
+
+/** What can still be taken from a boundary that stands. Other rules are walls, and stay as they were built. */
+export type NarrowableLimits = Pick<EffectivePolicy, 'memoryMb' | 'cpuCores' | 'pids' | 'fileSizeMb'>
 
 export interface SpawnRequest {
   /** Law: argv is passed as it is; no shell sees it unless it names one. */
@@ -101,6 +131,12 @@ export interface SpawnRequest {
   /** Laid over the sandbox's environment. Reaches the guest's process only, never a helper's. */
   readonly env: Readonly<Record<string, string>>
   readonly stdin: 'none' | 'pipe'
+  /** Only for mechanisms that hold `secrets.scoped`.
+   * Law: what a command is given as secrets is gone with it, and no other command of the sandbox can come by it. */
+  readonly secrets?: SpawnSecrets
+  /** Law: with pty the command has a terminal of its own, of that size, which is its controlling one; all that it writes comes by
+   * stdout, and it reads what is written to stdin, whatever the request says of that. */
+  readonly pty?: TerminalSize
 }
 
 export interface ProcessExit {
@@ -124,4 +160,6 @@ export interface Process {
   readonly exit: Promise<ProcessExit>
   /** Law: kill ends the whole tree, and may be called at any time and twice. */
   kill(): void
+  /** Absent without a terminal. Law: resize reaches the program in the foreground as SIGWINCH; after the end it does nothing. */
+  resize?(size: TerminalSize): void
 }

@@ -21,6 +21,7 @@ export const capabilityNames = [
   'process.tree', // when an exec ends, nothing that it started lives on
   'syscalls.filtered',
   'environment.isolated', // the guest's environment holds nothing that policy did not allow
+  'secrets.scoped', // a secret that a command was given is out of reach for every other one
   'timeout',
   'output.bounded',
 ] as const

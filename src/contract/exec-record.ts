@@ -3,7 +3,7 @@
 // null and never absent. Values of environment variables are in the request alone.
 import { z } from 'zod'
 import { artifactKinds } from './artifact.ts'
-import { networkModes } from './policy.ts'
+import { networkModes, secretName } from './policy.ts'
 import { idSchema, sha256Schema, timestampSchema } from './run.ts'
 import { execStatuses } from './store.ts'
 
@@ -33,6 +33,17 @@ export const execCommandSchema = z.strictObject({
   /** Below `/workspace/inputs`, `/workspace/work` or `/workspace/artifacts`; a relative one begins at `/workspace/work`. */
   cwd: text.min(1).max(4095).optional(),
   env: environmentSchema.optional(),
+  /** For this exec alone. Refused unless the operator's policy lets a request have them. */
+  secrets: z
+    .array(
+      z.union([
+        secretName,
+        z.strictObject({ name: secretName, env: z.string().min(1).max(128) }),
+        z.strictObject({ name: secretName, file: z.string().min(1).max(128) }),
+      ]),
+    )
+    .max(100)
+    .optional(),
 })
 export type ExecCommand = z.infer<typeof execCommandSchema>
 
@@ -98,6 +109,8 @@ export const policySnapshotSchema = z.strictObject({
   tmp_mb: positive,
   shm_mb: positive,
   env: z.array(z.string()),
+  /** Those that the exec was given. Names only. */
+  secrets: z.array(z.string()).default([]),
   delete: z.boolean(),
   protect: z.array(z.string()),
   deny_read: z.array(z.string()),

@@ -1,6 +1,7 @@
 // One command in a sandbox. A command that fails is a result, not an exception.
 import type { Denial } from './denial.ts'
 import type { ExecId } from './ids.ts'
+import type { SecretUse } from './vault.ts'
 
 export type Ended =
   | { readonly by: 'exit'; readonly code: number }
@@ -32,6 +33,8 @@ export interface ExecResult {
 export interface RunOptions {
   readonly cwd?: string
   readonly env?: Readonly<Record<string, string>>
+  /** For this command alone. Refused unless policy grants each of them. */
+  readonly secrets?: readonly SecretUse[]
   readonly timeoutMs?: number
   /** Text, bytes, or a stream. Absent: the command reads end of file at once. */
   readonly stdin?: string | Uint8Array | AsyncIterable<Uint8Array>

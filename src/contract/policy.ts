@@ -17,6 +17,13 @@ const environmentName = z
   .string()
   .regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'must be a name of letters, digits and underscores, at most 128')
 
+export const secretName = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\/[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/,
+    'must be the name of a secret with its vault, like "keys/token"',
+  )
+
 const relativeName = z
   .string()
   .min(1)
@@ -42,6 +49,8 @@ export const policyValuesSchema = z.strictObject({
   shmMb: positive.optional(),
   /** Names that pass from the operator's environment into the guest's, beside the built-in list. */
   env: z.array(environmentName).max(500).optional(),
+  /** Secrets that a command may be given, by vault and name: `keys/token`. */
+  secrets: z.array(secretName).max(500).optional(),
   /** May file actions delete? Commands inside writable mounts are not governed by this. */
   delete: z.boolean().optional(),
   /** Names below every writable mount that the guest may neither change nor create. Adds to the built-in list. */
@@ -65,6 +74,7 @@ export const operatorPolicySchema = policyValuesSchema.extend({
       fileSizeMb: true,
       tmpMb: true,
       shmMb: true,
+      secrets: true,
       delete: true,
     })
     .optional(),
@@ -100,6 +110,7 @@ export interface EffectivePolicy {
   readonly tmpMb: number
   readonly shmMb: number
   readonly env: readonly string[]
+  readonly secrets: readonly string[]
   readonly delete: boolean
   readonly protect: readonly string[]
   readonly denyRead: readonly string[]

@@ -1,11 +1,14 @@
 // The sandbox as its users hold it.
 import type { BackendName } from './backend-name.ts'
 import type { Enforced, NotEnforced } from './capability.ts'
+import type { Catalog } from './catalog.ts'
 import type { ExecResult, RunOptions } from './exec.ts'
 import type { FileStat, ListResult } from './files.ts'
 import type { SandboxId } from './ids.ts'
 import type { MountMode } from './mount.ts'
 import type { ExplainedField } from './policy.ts'
+import type { SandboxShells } from './shell.ts'
+import type { DescribedVault, VaultSource } from './vault.ts'
 
 /** Tells the truth about a sandbox, in the guest's words: no host path appears. */
 export interface Description {
@@ -18,11 +21,15 @@ export interface Description {
   readonly tmpDir: string
   readonly cacheDir: string
   readonly mounts: readonly { readonly guestPath: string; readonly mode: MountMode }[]
+  /** Names only, and which of them policy grants. */
+  readonly vaults: readonly DescribedVault[]
   readonly policy: readonly ExplainedField[]
   readonly enforced: readonly Enforced[]
   readonly notEnforced: readonly NotEnforced[]
   /** Names only. */
   readonly environment: readonly string[]
+  /** Where the agent finds files about itself; null where there are none. `catalog()` gives what is in them. */
+  readonly catalog: { readonly guestPath: string; readonly version: number } | null
 }
 
 export interface GrepMatch {
@@ -84,12 +91,36 @@ export interface SandboxFiles {
   grep(pattern: string, options?: GrepOptions): Promise<GrepResult>
 }
 
+/** What comes and what goes. Removing comes first, so that one thing can take another's place. */
+export interface Resources {
+  readonly mounts?: {
+    readonly add?: readonly { readonly guestPath: string; readonly hostPath: string; readonly mode?: MountMode }[]
+    /** Guest paths. */
+    readonly remove?: readonly string[]
+  }
+  readonly vaults?: {
+    /** By name; each stands at /vaults/<name>. */
+    readonly add?: Readonly<Record<string, VaultSource>>
+    readonly remove?: readonly string[]
+  }
+}
+
+export interface Provisioned {
+  /** What of the sandbox's state did not survive it, in words. Files, home and policy always do. */
+  readonly lost: readonly string[]
+}
+
 export interface Sandbox extends AsyncDisposable {
   readonly id: SandboxId
   readonly commands: SandboxCommands
   readonly files: SandboxFiles
+  readonly shells: SandboxShells
   describe(): Description
   execute(name: string, input: unknown, options?: { readonly signal?: AbortSignal }): Promise<unknown>
+  /** Law: provision changes mounts and vaults between commands, wholly or not at all; while one runs it is refused with BUSY. */
+  provision(resources: Resources): Promise<Provisioned>
+  /** What the files of the catalog say at this moment, as one document. */
+  catalog(): Promise<Catalog>
   /** Law: kill ends everything inside and is idempotent; afterwards every call is refused with SANDBOX_GONE. */
   kill(): Promise<void>
 }

@@ -2,6 +2,8 @@
 // the command ended. Who makes it, and with what, is handed in.
 import type { Ended } from '../contract/exec.ts'
 import type { PolicyValues, ResolvedPolicy } from '../contract/policy.ts'
+import type { Redaction } from '../contract/redaction.ts'
+import type { SecretUse } from '../contract/vault.ts'
 import type { ExecMount } from './layout.ts'
 
 export interface BoundaryRequest {
@@ -13,6 +15,8 @@ export interface BoundaryRequest {
   readonly cwd: string
   /** Reaches the guest's process and nothing else. */
   readonly env: Readonly<Record<string, string>>
+  /** So do their values. */
+  readonly secrets: readonly SecretUse[]
 }
 
 export interface Following {
@@ -36,12 +40,21 @@ export interface FoundAgain {
   close(): Promise<void>
 }
 
+export interface CheckedSecrets {
+  readonly names: readonly string[]
+  readonly variables: readonly string[]
+}
+
 export interface Boundaries {
   readonly backend: string
   /** Throws where the request asks for more than it may. */
   resolve(values: PolicyValues): ResolvedPolicy
   /** Throws INVALID_ENV. */
   checkEnvironment(env: Readonly<Record<string, string>>): void
+  /** Throws INVALID_INPUT; else what they are, and which variables they set. */
+  checkSecrets(uses: readonly SecretUse[]): CheckedSecrets
+  /** Knows every value that was handed out. */
+  readonly redaction?: Redaction
   /** Throws where there are no images, or none of that name can be used. */
   checkImage(image: string): Promise<void>
   prepare(request: BoundaryRequest): Promise<Prepared>

@@ -38,6 +38,7 @@ const stage = (perform: Play = play): Boundaries => ({
   backend: 'stage',
   resolve: (values) => resolvePolicy([{ layer: 'request', source: 'test', values }]),
   checkEnvironment: () => {},
+  checkSecrets: () => ({ names: [], variables: [] }),
   checkImage: async () => {},
   prepare: async ({ argv, execId }) => ({
     boundaryId: `sbx_${execId}`,

@@ -80,7 +80,7 @@ export async function openExecs(options: ExecsOptions): Promise<Execs> {
   const unrecorded = openUnrecorded()
   const room = openRoom(store, limits)
   const { standIns = [] } = options
-  const files = { root, store, now, log, standIns, reserve: openReserve(root) }
+  const files = { root, store, now, log, standIns, reserve: openReserve(root), redaction: boundaries.redaction }
   let isStopping = false
 
   const onChange = (execId: string): void => watchers.changed(execId, 'state')

@@ -2,6 +2,7 @@
 // meta.json says. Each step may be done again by whoever finds it half done.
 import { closeSync, openSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Redaction } from '../contract/redaction.ts'
 import { hasEnded, type ExecRow, type Store } from '../contract/store.ts'
 import { GloveboxError } from '../errors/error.ts'
 import { syncFile } from '../paths/content.ts'
@@ -11,6 +12,7 @@ import { overLimit, type Ending } from './ending.ts'
 import { execPlace, filesPlace, recordPlace } from './layout.ts'
 import { makeManifest } from './manifest.ts'
 import { openOutput } from './output-file.ts'
+import { redactArtifacts } from './redact-artifacts.ts'
 import type { Reserve } from './reserve.ts'
 import { takeStandIns, type StandIn } from './stand-ins.ts'
 import { isFull } from './storage-fault.ts'
@@ -23,6 +25,8 @@ export interface FinishParts {
   readonly standIns: readonly StandIn[]
   readonly now: () => Date
   readonly log: (about: string, error: unknown) => void
+  /** Knows every value that an exec was given. */
+  readonly redaction?: Redaction | undefined
 }
 
 export interface Finished extends Ending {
@@ -61,6 +65,7 @@ async function writeEnd(parts: FinishParts, row: ExecRow, finished: Finished): P
   const { duration_ms, stdout_truncated, stderr_truncated } = finished
   takeStandIns(filesPlace(root, row), parts.standIns)
   const { wasOver } = await trimToLimit(filesPlace(root, row), limitOf(row))
+  if (parts.redaction !== undefined) await redactArtifacts(filesPlace(root, row), parts.redaction)
   const { status, exit_code, error_reason } = wasOver ? overLimit(finished) : finished
   const ended_at = parts.now().toISOString()
   const change = { status, exit_code, error_reason, ended_at, duration_ms, stdout_truncated, stderr_truncated }

@@ -33,6 +33,7 @@ export const toSnapshot = (policy: EffectivePolicy): PolicySnapshot => ({
   tmp_mb: policy.tmpMb,
   shm_mb: policy.shmMb,
   env: [...policy.env],
+  secrets: [...policy.secrets],
   delete: policy.delete,
   protect: [...policy.protect],
   deny_read: [...policy.denyRead],
@@ -40,6 +41,14 @@ export const toSnapshot = (policy: EffectivePolicy): PolicySnapshot => ({
 
 /** What a request would have to ask for to get this policy: for an exec whose request is gone with its server. */
 export function overridesFrom(snapshot: PolicySnapshot): PolicyOverrides {
-  const { env: _env, delete: _delete, protect: _protect, deny_read: _denyRead, net, ...limits } = snapshot
+  const {
+    env: _env,
+    secrets: _secrets,
+    delete: _delete,
+    protect: _protect,
+    deny_read: _denyRead,
+    net,
+    ...limits
+  } = snapshot
   return { ...limits, net: net.mode === 'allowlist' ? net : { mode: net.mode } }
 }

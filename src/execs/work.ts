@@ -4,6 +4,7 @@ import type { Ended } from '../contract/exec.ts'
 import type { PolicyValues } from '../contract/policy.ts'
 import type { PolicySnapshot } from '../contract/exec-record.ts'
 import { hasEnded, type ExecRow } from '../contract/store.ts'
+import type { SecretUse } from '../contract/vault.ts'
 import { watchLimit } from './artifact-limit.ts'
 import type { Boundaries, FoundAgain } from './boundaries.ts'
 import { argvOf } from './command.ts'
@@ -18,6 +19,7 @@ import { writeMeta } from './record.ts'
 /** What only the server that took the request knows: it is in no record. */
 export interface Unrecorded {
   readonly env: Readonly<Record<string, string>>
+  readonly secrets: readonly SecretUse[]
   readonly values: PolicyValues
 }
 
@@ -164,7 +166,11 @@ async function isCancelled({ store }: WorkParts, row: ExecRow): Promise<boolean>
 }
 
 /** For an exec whose request went to another server. It has no environment: such a one never leaves the server that took it. */
-const recorded = (row: ExecRow): Unrecorded => ({ env: {}, values: toPolicyValues(overridesFrom(snapshotOf(row))) })
+const recorded = (row: ExecRow): Unrecorded => ({
+  env: {},
+  secrets: [],
+  values: toPolicyValues(overridesFrom(snapshotOf(row))),
+})
 
 const snapshotOf = (row: ExecRow): PolicySnapshot => row.policy_snapshot as PolicySnapshot
 

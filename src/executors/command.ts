@@ -10,9 +10,10 @@ const maxTranscriptBytes = 256 * 1024
 export interface CommandExecutorOptions {
   readonly argv: readonly [string, ...string[]]
   readonly stdin?: RunOptions['stdin']
+  readonly secrets?: RunOptions['secrets']
 }
 
-export const createCommandExecutor = ({ argv, stdin }: CommandExecutorOptions): Executor => ({
+export const createCommandExecutor = ({ argv, stdin, secrets }: CommandExecutorOptions): Executor => ({
   name: 'command',
   async execute(assignment) {
     const { sandbox, signal } = assignment
@@ -20,6 +21,7 @@ export const createCommandExecutor = ({ argv, stdin }: CommandExecutorOptions): 
     const result = await sandbox.commands.run(argv, {
       signal,
       ...(stdin === undefined ? {} : { stdin }),
+      ...(secrets === undefined ? {} : { secrets }),
       onStdout(chunk) {
         assignment.show({ kind: 'stdout', chunk })
         transcript.stdout(chunk)

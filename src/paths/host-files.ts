@@ -99,7 +99,8 @@ function openMount(mount: Mount): MountRoot {
     const opened = openRoot(mount.hostPath)
     return { ...opened, mount, owner: ownerLike(opened.stats) }
   } catch (error) {
-    if (!isErrno(error)) throw error
+    // A want of descriptors is nothing about the directory; whoever makes the sandbox tells of it.
+    if (!isErrno(error) || error.code === 'EMFILE' || error.code === 'ENFILE') throw error
     const code = error.code === 'ENOENT' ? 'NOT_FOUND' : error.code === 'ENOTDIR' ? 'NOT_A_DIRECTORY' : 'NOT_PERMITTED'
     throw refusal(code, { verb: 'mount', path: mount.guestPath }, 'the directory behind it cannot be opened', {
       operatorDetail: `${mount.hostPath}: ${error.message}`,

@@ -125,7 +125,19 @@ async function reopen<Handle, Request>(
   return await openUnder(room, wish, { tenure: seat.tenure, former })
 }
 
+/** Before anything is taken: with the lease, whoever has parked it would lose it to somebody who may not have it. */
+async function refuseOtherKey<Handle, Request>(
+  { members }: Room<Handle, Request>,
+  { id, key }: Wish<Request>,
+): Promise<void> {
+  // An id that was made at random is nobody else's.
+  if (key === undefined || key === null) return
+  const found = await members.find(id)
+  if (found !== undefined && !isSameKey(found.key, key)) throw collision()
+}
+
 async function openAnew<Handle, Request>(room: Room<Handle, Request>, wish: Wish<Request>): Promise<Tried<Handle>> {
+  await refuseOtherKey(room, wish)
   await room.places.take(wish)
   const taken = await room.holdings.take(wish.id).catch((error: unknown) => {
     room.places.free()

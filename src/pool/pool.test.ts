@@ -46,8 +46,9 @@ describe('borrowing', () => {
     await expect(stage.until(one.pool.acquire(b))).rejects.toMatchObject({ code: 'KEY_COLLISION' })
     await stage.until(one.pool.release(id))
     await expect(stage.until(other.pool.acquire(b))).rejects.toMatchObject({ code: 'KEY_COLLISION' })
-    expect((await stage.until(other.pool.acquire(a))).id, 'its own key still reaches it').toBe(id)
-    expect(other.pool.stats().used).toBe(1)
+    expect(statesOf(one), 'whoever has parked it has it still').toEqual(['warm'])
+    expect((await stage.until(one.pool.acquire(a))).source).toBe('warm')
+    expect([one.pool.stats().used, other.pool.stats().used]).toEqual([1, 0])
   })
 
   it('opens by id what is there, and makes nothing', async () => {
@@ -114,14 +115,17 @@ describe('places', () => {
     const { pool } = stage.start()
     const { id } = await stage.until(pool.acquire(a))
     const order: string[] = []
-    const waiting = [b, c].map(async (each) => {
+    const served = async (each: SandboxKey): Promise<void> => {
       const got = await pool.acquire(each)
       order.push(each.thread)
       await pool.release(got.id)
-    })
+    }
+    const first = served(b)
+    await stage.pass(50)
+    const second = served(c)
     await stage.pass(50)
     await stage.until(pool.release(id))
-    await stage.until(Promise.all(waiting))
+    await stage.until(Promise.all([first, second]))
     expect(order).toEqual(['b', 'c'])
   })
 

@@ -3,6 +3,7 @@
 import type { Readable, Writable } from 'node:stream'
 import type { Process, ProcessExit } from '../contract/backend.ts'
 import type { Ended, RunOptions } from '../contract/exec.ts'
+import type { Redactor } from '../contract/redaction.ts'
 import { createCapture, type Capture } from './capture.ts'
 import { readDeadline } from './deadline.ts'
 
@@ -10,6 +11,8 @@ export interface CollectOptions extends Pick<RunOptions, 'stdin' | 'onStdout' | 
   readonly timeoutMs: number
   readonly maxStdoutBytes: number
   readonly maxStderrBytes: number
+  /** One for each output. What it lets pass is all that anybody sees. */
+  readonly redact?: () => Redactor
 }
 
 export interface Collected {
@@ -34,8 +37,8 @@ export async function collect(child: Process, options: CollectOptions): Promise<
   }
   try {
     const drained = Promise.all([
-      drain(child.stdout, stdout, options.onStdout, onFault),
-      drain(child.stderr, stderr, options.onStderr, onFault),
+      drain(child.stdout, { capture: stdout, consumer: options.onStdout, redactor: options.redact?.(), onFault }),
+      drain(child.stderr, { capture: stderr, consumer: options.onStderr, redactor: options.redact?.(), onFault }),
     ])
     void feed(child.stdin, options.stdin, onFault)
     const exit = await child.exit
@@ -61,28 +64,35 @@ export function howItEnded(exit: ProcessExit, fired: 'timeout' | 'cancel' | unde
   return { by: 'lost', reason: exit.lost ?? exit.setupFailed ?? 'the mechanism did not say' }
 }
 
-async function drain(
-  stream: Readable,
-  capture: Capture,
-  consumer: ((chunk: Uint8Array) => void | Promise<void>) | undefined,
-  onFault: (fault: unknown) => void,
-): Promise<void> {
+interface Draining {
+  readonly capture: Capture
+  readonly consumer: ((chunk: Uint8Array) => void | Promise<void>) | undefined
+  readonly redactor: Redactor | undefined
+  readonly onFault: (fault: unknown) => void
+}
+
+async function drain(stream: Readable, { capture, consumer, redactor, onFault }: Draining): Promise<void> {
   let listening = consumer
+  const pass = async (chunk: Uint8Array): Promise<void> => {
+    if (chunk.length === 0) return
+    capture.add(chunk)
+    if (listening === undefined) return
+    try {
+      await listening(chunk)
+    } catch (fault) {
+      // The stream is still drained, so that the process can die and its pipes close.
+      listening = undefined
+      onFault(fault)
+    }
+  }
   try {
     for await (const chunk of stream as AsyncIterable<Uint8Array>) {
-      capture.add(chunk)
-      if (listening === undefined) continue
-      try {
-        await listening(chunk)
-      } catch (fault) {
-        // The stream is still drained, so that the process can die and its pipes close.
-        listening = undefined
-        onFault(fault)
-      }
+      await pass(redactor === undefined ? chunk : redactor.push(chunk))
     }
   } catch {
     // A pipe that breaks while its process is killed is no fault of its own: what arrived has been kept.
   }
+  if (redactor !== undefined) await pass(redactor.end())
 }
 
 /** A command may end without reading its input; a broken pipe is then the normal end of feeding. */

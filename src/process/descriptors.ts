@@ -5,6 +5,7 @@ import { findKoffi } from './koffi.ts'
 
 const closeOnExec = 0o2000000
 const getDescriptorFlags = 1
+const setDescriptorFlags = 2
 const descriptorCloseOnExec = 1
 
 /** Answers the descriptors of 3 and up that a child would inherit, ascending; empty where there is no /proc. */
@@ -22,6 +23,13 @@ export function createDescriptorWatch(): () => readonly number[] {
       .map(Number)
       .filter(isInheritable)
       .sort((a, b) => a - b)
+}
+
+/** Marks a descriptor that was opened without the mark. Undefined where koffi is not installed. */
+export function loadCloseOnExec(): ((descriptor: number) => void) | undefined {
+  const fcntl = findKoffi()?.load(null).func('int fcntl(int descriptor, int command, ...)')
+  if (fcntl === undefined) return undefined
+  return (descriptor) => void fcntl(descriptor, setDescriptorFlags, 'int', descriptorCloseOnExec)
 }
 
 /** Where koffi is not installed. Asking costs 10 µs a descriptor, so the answer is kept for the same thing under the same number.

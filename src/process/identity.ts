@@ -20,7 +20,10 @@ export interface IdentityHost {
 
 const thisHost: IdentityHost = { proc: '/proc', exists: pidExists }
 
-export function ownIdentity(host: IdentityHost = thisHost): ProcessIdentity {
+export const ownIdentity = (host: IdentityHost = thisHost): ProcessIdentity =>
+  host === thisHost ? ownSelf() : selfOn(host)
+
+function selfOn(host: IdentityHost): ProcessIdentity {
   const stat = parseStat(readFileSync(`${host.proc}/self/stat`, 'utf8'))
   return { pid: stat.pid, startTime: stat.startTime, bootId: bootIdOf(host), pidNamespace: pidNamespaceOf(host) }
 }
@@ -89,8 +92,9 @@ const placeOn = ({ proc }: IdentityHost): Place => ({
   pidNamespace: readlinkSync(`${proc}/self/ns/pid`),
 })
 
-/** A process never leaves its boot nor its pid namespace, so both are asked once. */
+/** A process never leaves its boot nor its pid namespace, and begins once; so all are asked once. */
 const ownPlace = once(() => placeOn(thisHost))
+const ownSelf = once(() => selfOn(thisHost))
 
 function once<T>(ask: () => T): () => T {
   let known: { readonly value: T } | undefined

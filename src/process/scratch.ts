@@ -25,10 +25,13 @@ export const closeScratch = (directory: string): void => rmSync(directory, { rec
 
 /** One whose name tells no owner was not made here, and is left. */
 export function sweepScratch(parent: string): void {
-  for (const name of listQuietly(parent)) {
-    const owner = ownerIn(name)
-    if (owner !== undefined && !isAlive(owner)) closeScratch(join(parent, name))
-  }
+  for (const name of listQuietly(parent)) if (isOrphaned(name)) closeScratch(join(parent, name))
+}
+
+/** Its name tells an owner, who is no more. */
+export function isOrphaned(name: string): boolean {
+  const owner = ownerIn(name)
+  return owner !== undefined && !isAlive(owner)
 }
 
 const ownerMark = ({ pid, startTime, bootId, pidNamespace }: ProcessIdentity): string =>

@@ -6,7 +6,15 @@ import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process'
 import { Socket } from 'node:net'
 import { createDescriptorWatch } from './descriptors.ts'
 import { loadPipes } from './pipes.ts'
-import { joinStreams, wire, wireInput, type JoinedStreams, type StandardInput, type Wiring } from './wiring.ts'
+import {
+  giveTerminal,
+  joinStreams,
+  wire,
+  wireStandard,
+  type JoinedStreams,
+  type StandardInput,
+  type Wiring,
+} from './wiring.ts'
 
 /** An object: a pipe from which the child reads just these bytes, and which is no concern of ours any more.
  * `reportFromChild`: the child can write to it even when nobody is left to read, instead of ending by SIGPIPE. */
@@ -113,9 +121,10 @@ export function openSpawner(): Spawner {
     startRaw,
     spawnChild(request) {
       const { stdin, extraDescriptors = [], ...rest } = request
-      const wiring = wire([wireInput(stdin, nullDescriptor), 'fromChild', 'fromChild', ...extraDescriptors], makePipe)
+      const wiring = wire([...wireStandard(stdin, nullDescriptor), ...extraDescriptors], makePipe)
       try {
         wiring.giveChildEnds(rest.uid, rest.gid)
+        giveTerminal(stdin, rest.uid, rest.gid)
         const child = startOrUndo({ ...rest, stdio: wiring.stdio }, wiring)
         const streams = wiring.ours(child)
         return {

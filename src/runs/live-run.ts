@@ -15,6 +15,7 @@ import type { Failpoint } from './failpoints.ts'
 import { openForAppend, placeIn, type RunFile } from './layout.ts'
 import { apply, checkTransition, ended } from './machine.ts'
 import type { Ownership } from './ownership.ts'
+import type { Redaction } from '../contract/redaction.ts'
 import { readEvents, type EventsOptions } from './reader.ts'
 import type { Recorder } from './recorder.ts'
 import { replaceFile } from './replace-file.ts'
@@ -44,12 +45,21 @@ export class LiveRun implements Run {
   #turn: Promise<unknown> = Promise.resolve()
   #transcript: { readonly fd: number; close(): void } | undefined
   #isClosed = false
+  #redaction: Redaction | undefined
 
   constructor(options: LiveRunOptions) {
     this.#options = options
     this.directory = options.directory
     this.#recorder = options.recorder
     this.#record = options.record
+  }
+
+  conceal(redaction: Redaction): void {
+    this.#redaction = redaction
+  }
+
+  #concealed<Value>(value: Value): Value {
+    return this.#redaction?.json(value) ?? value
   }
 
   get record(): RunRecord {
@@ -70,7 +80,7 @@ export class LiveRun implements Run {
 
   /** Checked, written and folded without a pause in between: two ends cannot both get in. */
   #write(input: EventInput): RunEvent {
-    const encoded = this.#recorder.prepare(input)
+    const encoded = this.#recorder.prepare(this.#concealed(input))
     const next = apply(this.#record, encoded.event)
     const isEnd = input.type === 'run_ended'
     try {
@@ -109,7 +119,7 @@ export class LiveRun implements Run {
       deliverables: this.#options.deliverables,
       failpoint,
       now: now ?? Date.now,
-      survey: () => this.#survey({ sync: true }),
+      survey: async () => this.#concealed(await this.#survey({ sync: true })),
       release: () => releaseReserve(this.#logs),
       runId: this.#record.run_id,
     })
@@ -164,7 +174,8 @@ export class LiveRun implements Run {
     })
   }
 
-  say(text: string): void {
+  say(given: string): void {
+    const text = this.#concealed(given)
     if (isTerminal(this.#record.status)) throw ended(this.#record.status)
     try {
       this.#transcript ??= openForAppend(this.directory, 'transcript.md')

@@ -6,6 +6,7 @@ import { resolve } from 'node:path'
 import { stringify } from 'yaml'
 import type { ArtifactLimits, ArtifactManifest, SandboxManifest } from '../contract/artifact.ts'
 import { firstPrevHash, type Durability, type EventData, type EventInput, type RunEvent } from '../contract/event.ts'
+import type { Redaction } from '../contract/redaction.ts'
 import type { Deliverable, RunRecord, RunStatus } from '../contract/run.ts'
 import { layoutVersion } from '../contract/run.ts'
 import { emptyManifest } from './artifacts.ts'
@@ -80,6 +81,8 @@ export interface Run extends AsyncDisposable {
   recordSandbox(manifest: Omit<SandboxManifest, 'run_id' | 'recorded_at'>): Promise<void>
   /** Replaces effective-system-prompt.md and records its hash. */
   recordSystemPrompt(text: string): Promise<void>
+  /** From now on no value that it knows gets into the log, the transcript or the artifact manifest. */
+  conceal(redaction: Redaction): void
   /** Adds to transcript.md. */
   say(text: string): void
   /** Settles when everything that was appended so far outlives a power cut. */

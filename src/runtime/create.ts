@@ -4,8 +4,8 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { backendNames, openBackend, type BackendOptions } from '../backends/registry.ts'
-import type { Backend, BackendName, Plan, SandboxSpec } from '../contract/backend.ts'
-import { newSandboxId, type SandboxId } from '../contract/ids.ts'
+import type { Backend, BackendName, Boundary, CatalogPlace, Plan, SandboxSpec } from '../contract/backend.ts'
+import { newSandboxId, type SandboxId, type ShellId } from '../contract/ids.ts'
 import type { GuestPath, HostPath, Mount } from '../contract/mount.ts'
 import type { PolicyLayer, ResolvedPolicy } from '../contract/policy.ts'
 import type { Sandbox } from '../contract/sandbox.ts'
@@ -13,14 +13,27 @@ import { GloveboxError } from '../errors/error.ts'
 import { parseGuestPath } from '../paths/guest.ts'
 import { sweepLocks } from '../paths/lock-file.ts'
 import { checkEnvironment, guestEnvironment } from '../policy/environment.ts'
-import { accountFor } from '../policy/enforce.ts'
 import { resolvePolicy } from '../policy/resolve.ts'
 import { closeScratch, openScratch, sweepScratch } from '../process/scratch.ts'
+import type { Spawner } from '../process/spawn.ts'
+import type { CatalogAbout } from './catalog/catalogued.ts'
+import { placeCatalog } from './catalog/place.ts'
+import type { LearningRedaction } from '../vaults/redaction/redaction.ts'
+import { requireEnforceable } from './enforceable.ts'
 import { prepareHome } from './home.ts'
 import { asHostFault } from './host-fault.ts'
 import type { MountRequest } from './mount-text.ts'
 import { resolveMounts } from './mounts.ts'
 import { liveSandbox } from './sandbox.ts'
+import {
+  lazySpawner,
+  mountRequestsFor,
+  openSecrets,
+  openVaults,
+  type OpenedVaults,
+  type Secrets,
+  type VaultRequests,
+} from './secrets.ts'
 import { findSearchProgram } from './search-program.ts'
 import { stateHome } from './state.ts'
 
@@ -33,12 +46,36 @@ export interface CreateOptions {
   readonly mounts?: readonly MountRequest[]
   readonly layers: readonly PolicyLayer[]
   readonly env?: Readonly<Record<string, string>>
+  /** By name; each stands at /vaults/<name>. A mount of mode `vault` that stands there is one, too. */
+  readonly vaults?: VaultRequests
+  /** Shared by sandboxes that see the same files. Default: each has its own. */
+  readonly redaction?: LearningRedaction | undefined
   /** Guest path in which commands begin. Default: /workspace, or the first mount. */
   readonly cwd?: string
   /** The process is Glovebox's own, as on the command line: it may be changed for the sandbox's sake. */
   readonly ownsProcess?: boolean
   /** Where the agent's HOME lies: with the project in /workspace (default), or nowhere after the sandbox has ended. */
   readonly home?: 'project' | 'scratch'
+  /** What the catalog tells beside what the sandbox knows of itself. `none`: there is no catalog. */
+  readonly catalog?: CatalogAbout | 'none'
+  /** How its shells are called. Default: as nothing else is. */
+  readonly newShellId?: () => ShellId
+  /** A place under an id that was there before the sandbox and stays after it. Default: both are new, and end with it. */
+  readonly member?: MemberPlace
+}
+
+export interface MemberPlace {
+  /** What its users call it. */
+  readonly id: SandboxId
+  /**
+   * Another one for each opening: a process that has lost the member may still hold a boundary of it, and whatever a backend
+   * keeps under a boundary's id must not be taken for that of the next.
+   */
+  readonly boundaryId: SandboxId
+  /** Stands between the boundary and all that uses it. */
+  readonly guard: (boundary: Boundary) => Boundary
+  /** Its workspace and home lie there, as an earlier sandbox of this id left them. */
+  readonly directory: HostPath
 }
 
 export interface Planned {
@@ -46,8 +83,12 @@ export interface Planned {
   readonly backend: Backend
   readonly plan: Plan
   readonly resolved: ResolvedPolicy
-  /** Removed when the sandbox ends. */
+  readonly secrets: Secrets
+  /** For the catalog. */
+  readonly about: CatalogAbout
+  /** Where its own files lie. Removed when the sandbox ends, unless a member owns it. */
   readonly scratch: HostPath
+  readonly keepsScratch: boolean
   /** Opened for this sandbox alone, and so closed with it. */
   readonly ownsBackend: boolean
 }
@@ -73,8 +114,12 @@ export async function createPlannedSandbox(
 async function makeSandbox(options: CreateOptions): Promise<{ readonly sandbox: Sandbox; readonly planned: Planned }> {
   const planned = await planSandbox(options)
   try {
-    const boundary = await planned.backend.create(planned.id, planned.plan)
-    return { planned, sandbox: liveSandbox({ ...planned, boundary, onEnd: () => discardPlanned(planned) }) }
+    const made = await planned.backend.create(planned.id, planned.plan)
+    const { id, guard } = options.member ?? { id: planned.id, guard: (boundary: Boundary) => boundary }
+    const { newShellId } = options
+    const naming = newShellId === undefined ? {} : { newShellId }
+    const live = { ...planned, ...naming, id, guard, boundary: guard(made), onEnd: () => discardPlanned(planned) }
+    return { planned, sandbox: liveSandbox(live) }
   } catch (error) {
     await discardPlanned(planned)
     throw error
@@ -88,64 +133,105 @@ export async function planSandbox(options: CreateOptions): Promise<Planned> {
   const stateDir = stateHome()
   const backend = await chooseBackend(options, stateDir)
   const ownsBackend = typeof options.backend !== 'object'
-  const id = newSandboxId()
+  const { member } = options
+  const id = member?.boundaryId ?? newSandboxId()
+  const keepsScratch = member !== undefined
+  const spawner = lazySpawner()
   let scratch: HostPath | undefined
+  let secrets: Secrets | undefined
   try {
     sweepScratch(join(stateDir, 'sandboxes'))
     sweepLocks(join(stateDir, 'locks') as HostPath)
-    scratch = openScratch(join(stateDir, 'sandboxes'), id) as HostPath
-    const mounts = options.mounts === undefined ? [emptyWorkspace(scratch)] : resolveMounts(options.mounts)
+    scratch = member?.directory ?? (openScratch(join(stateDir, 'sandboxes'), id) as HostPath)
+    const opened = openMounts(options, scratch, spawner.get)
+    const { mounts } = opened
+    secrets = openSecrets(opened.vaults, spawner, options.redaction)
     const projects = options.home === 'scratch' ? [] : mounts
     const home = await prepareHome(projects, scratch, join(stateDir, 'locks') as HostPath)
-    const spec: SandboxSpec = {
-      mounts,
-      home,
-      cwd: chooseCwd(options.cwd, mounts),
-      policy: resolved.effective,
-      demanded: resolved.demanded,
-      env: guestEnvironment({
-        operatorEnv: process.env,
-        allow: resolved.effective.env,
-        home: home.guestPath,
-        path: guestSystemPrefixes,
-        extra: options.env ?? {},
-      }),
+    const { catalog: about = {} } = options
+    const catalog = about === 'none' ? undefined : placeCatalog(mounts, scratch)
+    const plan = compilePlan(backend, resolved, { ...options, mounts, home, catalog })
+    return {
+      id,
+      backend,
+      plan,
+      resolved,
+      secrets,
+      about: about === 'none' ? {} : about,
+      scratch,
+      keepsScratch,
+      ownsBackend,
     }
-    const plan = backend.compile(spec)
-    requireEnforceable(backend, spec)
-    return { id, backend, plan, resolved, scratch, ownsBackend }
   } catch (error) {
-    await discardPlanned({ backend, scratch, ownsBackend })
+    await discardPlanned({ backend, secrets, scratch, keepsScratch, ownsBackend })
     throw error
   }
 }
 
-interface Discarded extends Pick<Planned, 'backend' | 'ownsBackend'> {
-  readonly scratch: HostPath | undefined
+type Opened = Pick<OpenedVaults, 'vaults'> & { readonly mounts: readonly Mount[] }
+
+function openMounts({ mounts, vaults = {} }: CreateOptions, scratch: HostPath, spawner: () => Spawner): Opened {
+  const asked = [...(mounts ?? []), ...mountRequestsFor(vaults)]
+  const given = [...(mounts === undefined ? [emptyWorkspace(scratch)] : []), ...resolveMounts(asked)]
+  const opened = openVaults(vaults, given, { scratch, spawner })
+  return { vaults: opened.vaults, mounts: [...given, ...opened.mounts] }
 }
 
-export async function discardPlanned({ backend, scratch, ownsBackend }: Discarded): Promise<void> {
-  if (scratch !== undefined) closeScratch(scratch)
-  if (ownsBackend) await backend.close?.()
+/** The plan of a sandbox that stands already, under somebody's own wishes. Touches nothing, and says nothing of whether it fits. */
+export function planAgain(
+  { backend, plan }: Planned,
+  wishes: Pick<CreateOptions, 'layers' | 'env' | 'cwd'>,
+  resolve: (layers: readonly PolicyLayer[]) => ResolvedPolicy = resolvePolicy,
+): Pick<Planned, 'plan' | 'resolved'> {
+  checkEnvironment(wishes.env ?? {})
+  const resolved = resolve(wishes.layers)
+  const { mounts, home, catalog } = plan.spec
+  return { resolved, plan: compilePlan(backend, resolved, { ...wishes, mounts, home, catalog }) }
 }
 
-/** SECURITY: asked here as well as by the backends themselves, since a backend may be anybody's.
- * test/attacks/policy: "a backend without a wall is refused and not used without it" */
-function requireEnforceable({ name, capabilities }: Backend, { policy, demanded, mounts }: SandboxSpec): void {
-  accountFor({
-    backend: name,
-    capabilities,
-    isolates: capabilities['filesystem.isolated'] !== undefined,
-    effective: policy,
-    demanded,
+interface Wishes extends Pick<SandboxSpec, 'mounts' | 'home'> {
+  readonly catalog: CatalogPlace | undefined
+  readonly cwd?: string
+  readonly env?: Readonly<Record<string, string>>
+}
+
+function compilePlan(backend: Backend, resolved: ResolvedPolicy, wishes: Wishes): Plan {
+  const { mounts, home, catalog, cwd, env = {} } = wishes
+  const spec: SandboxSpec = {
     mounts,
-    why: (capability) => `${name} does not claim ${capability}`,
-  })
+    home,
+    cwd: chooseCwd(cwd, mounts),
+    policy: resolved.effective,
+    demanded: resolved.demanded,
+    env: guestEnvironment({
+      operatorEnv: process.env,
+      allow: resolved.effective.env,
+      home: home.guestPath,
+      path: guestSystemPrefixes,
+      extra: env,
+    }),
+    ...(catalog === undefined ? {} : { catalog }),
+  }
+  const plan = backend.compile(spec)
+  requireEnforceable(backend, spec)
+  return plan
+}
+
+interface Discarded extends Pick<Planned, 'backend' | 'ownsBackend' | 'keepsScratch'> {
+  readonly scratch: HostPath | undefined
+  readonly secrets: Secrets | undefined
+}
+
+export async function discardPlanned(planned: Discarded): Promise<void> {
+  const { backend, secrets, scratch, keepsScratch, ownsBackend } = planned
+  secrets?.close()
+  if (scratch !== undefined && !keepsScratch) closeScratch(scratch)
+  if (ownsBackend) await backend.close?.()
 }
 
 function emptyWorkspace(scratch: HostPath): Mount {
   const hostPath = join(scratch, 'workspace') as HostPath
-  mkdirSync(hostPath)
+  mkdirSync(hostPath, { recursive: true })
   return { guestPath: '/workspace' as GuestPath, hostPath, mode: 'rw' }
 }
 

@@ -3,8 +3,16 @@ import type { Plan } from '../contract/backend.ts'
 import type { SandboxId } from '../contract/ids.ts'
 import type { ResolvedPolicy } from '../contract/policy.ts'
 import type { Description } from '../contract/sandbox.ts'
+import type { Secrets } from './secrets.ts'
 
-export function describeSandbox(id: SandboxId, plan: Plan, resolved: ResolvedPolicy): Description {
+export interface Described {
+  readonly id: SandboxId
+  readonly plan: Plan
+  readonly resolved: ResolvedPolicy
+  readonly secrets: Pick<Secrets, 'describe'>
+}
+
+export function describeSandbox({ id, plan, resolved, secrets }: Described): Description {
   const { spec } = plan
   return {
     id,
@@ -16,9 +24,11 @@ export function describeSandbox(id: SandboxId, plan: Plan, resolved: ResolvedPol
     tmpDir: `${spec.home.guestPath}/tmp`,
     cacheDir: `${spec.home.guestPath}/.cache`,
     mounts: spec.mounts.map(({ guestPath, mode }) => ({ guestPath, mode })),
+    vaults: secrets.describe(resolved),
     policy: resolved.explained,
     enforced: plan.enforced,
     notEnforced: plan.notEnforced,
     environment: Object.keys(spec.env).toSorted(),
+    catalog: spec.catalog === undefined ? null : { guestPath: spec.catalog.guestPath, version: 1 },
   }
 }

@@ -5,43 +5,27 @@ import type { Ended, ExecResult, RunOptions } from '../contract/exec.ts'
 import { newExecId } from '../contract/ids.ts'
 import type { GuestPath } from '../contract/mount.ts'
 import type { ResolvedPolicy } from '../contract/policy.ts'
+import type { Redactor } from '../contract/redaction.ts'
 import { GloveboxError } from '../errors/error.ts'
-import { isWithin, parseGuestPath } from '../paths/guest.ts'
-import { mountTable } from '../paths/table.ts'
 import { observeDenials } from '../policy/denials.ts'
 import { checkEnvironment } from '../policy/environment.ts'
 import { execLimits } from '../policy/request.ts'
 import { collect, type Collected } from '../process/collect.ts'
+import { cwdChecker } from './cwd.ts'
 import { asHostFault } from './host-fault.ts'
+import type { Secrets } from './secrets.ts'
 
 export interface Execution {
   readonly plan: Plan
   readonly resolved: ResolvedPolicy
   readonly boundary: Boundary
+  readonly secrets: Secrets
 }
 
 export type Executor = (argv: readonly [string, ...string[]], options: RunOptions) => Promise<ExecResult>
 
-export function createExecutor({ plan, resolved, boundary }: Execution): Executor {
-  const table = mountTable(plan.spec.mounts)
-
-  const checkCwd = async (asked: string | undefined): Promise<GuestPath> => {
-    const cwd = asked === undefined ? plan.spec.cwd : parseGuestPath(asked, plan.spec.cwd)
-    // A mount's own root is there as long as the sandbox is.
-    if (plan.spec.mounts.some((mount) => mount.guestPath === cwd)) return cwd
-    if (table.locate(cwd) !== undefined) {
-      const found = await boundary.files.stat(cwd)
-      // A link is left to the guest's own view, which it cannot leave.
-      if (found.kind === 'directory' || found.kind === 'symlink') return cwd
-      throw new GloveboxError('NOT_A_DIRECTORY', `Cannot run in ${cwd}: it is not a directory`)
-    }
-    if (['/tmp', plan.spec.home.guestPath].some((place) => isWithin(cwd, place as GuestPath))) return cwd
-    // SECURITY: a working directory never widens the boundary, nor is it silently replaced (CVE-2025-59532).
-    // test/attacks/persistence: "a working directory outside the mounts is refused"
-    throw new GloveboxError('OUTSIDE_MOUNTS', `Cannot run in ${cwd}: it lies outside every mount`, {
-      hint: `Choose a directory below ${plan.spec.mounts.map((mount) => mount.guestPath).join(', ') || '/tmp'}.`,
-    })
-  }
+export function createExecutor({ plan, resolved, boundary, secrets }: Execution): Executor {
+  const checkCwd = cwdChecker(plan, boundary)
 
   return async (argv, options) => {
     checkArguments(argv)
@@ -51,16 +35,21 @@ export function createExecutor({ plan, resolved, boundary }: Execution): Executo
     if (options.signal?.aborted === true)
       throw new GloveboxError('CANCELLED', 'Cannot run the command: it was cancelled before it began')
     const stdin = options.stdin === undefined ? 'none' : 'pipe'
-    const child = await boundary.spawn({ argv, cwd, env: options.env ?? {}, stdin }).catch((error: unknown) => {
+    const env = options.env ?? {}
+    const handed = await secrets.handOver(options.secrets, { resolved, taken: env, signal: options.signal })
+    if (handed !== undefined) checkEnvironment({ ...env, ...handed.env })
+    const request = { argv, cwd, env, stdin, ...(handed === undefined ? {} : { secrets: handed }) } as const
+    const child = await boundary.spawn(request).catch((error: unknown) => {
       throw asHostFault(error, 'run the command')
     })
-    const collected = await collect(child, { ...limits, ...options, timeoutMs: limits.timeoutMs })
+    const redact = (): Redactor => secrets.redaction.open()
+    const collected = await collect(child, { ...limits, ...options, timeoutMs: limits.timeoutMs, redact })
     if (collected.setupFailed !== undefined) throw boundaryFailed(plan.backend, collected.setupFailed, collected)
     return toResult(collected, plan, cwd)
   }
 }
 
-function checkArguments(argv: readonly string[]): void {
+export function checkArguments(argv: readonly string[]): void {
   const [program] = argv
   if (program === undefined || program === '')
     throw new GloveboxError('INVALID_INPUT', 'Cannot run the command: it is empty', { hint: 'Name a program.' })
@@ -80,7 +69,7 @@ function checkArguments(argv: readonly string[]): void {
     })
 }
 
-function boundaryFailed(backend: string, reason: string, collected: Collected): GloveboxError {
+export function boundaryFailed(backend: string, reason: string, collected: Pick<Collected, 'stderr'>): GloveboxError {
   const said = Buffer.from(collected.stderr.bytes).toString('utf8').trim()
   return new GloveboxError('BOUNDARY_FAILED', `Cannot run the command: ${backend} could not set up the boundary`, {
     hint: 'Nothing has run. `glovebox doctor` tells what is wrong with the backend.',
@@ -88,7 +77,7 @@ function boundaryFailed(backend: string, reason: string, collected: Collected): 
   })
 }
 
-function toResult(collected: Collected, plan: Plan, cwd: GuestPath): ExecResult {
+export function toResult(collected: Collected, plan: Plan, cwd: GuestPath): ExecResult {
   const { ended, stdout, stderr, durationMs } = collected
   const stderrText = decode(stderr.bytes, stderr.truncated)
   return {

@@ -4,6 +4,7 @@ import { isAbsolute, resolve } from 'node:path'
 import type { GuestPath, HostPath, Mount } from '../contract/mount.ts'
 import { GloveboxError } from '../errors/error.ts'
 import { isWithin, parseGuestPath } from '../paths/guest.ts'
+import { isCatalogPath } from './catalog/place.ts'
 import { mountModes, type MountRequest } from './mount-text.ts'
 
 // Laid by the backend itself; a mount over one of them would hide a defence.
@@ -26,7 +27,8 @@ const reserved = [
 // test/attacks/files: "the host's root and its kernel directories cannot be mounted"
 const refusedHosts = ['/proc', '/sys', '/dev']
 
-export function resolveMounts(requests: readonly MountRequest[]): readonly Mount[] {
+/** `kept`: those that stand already, which are not looked up again. */
+export function resolveMounts(requests: readonly MountRequest[], kept: readonly Mount[] = []): readonly Mount[] {
   const mounts = requests.map((request): Mount => {
     const guestPath = guestSide(request.guestPath)
     const mode = request.mode ?? 'rw'
@@ -38,7 +40,7 @@ export function resolveMounts(requests: readonly MountRequest[]): readonly Mount
     }
     return { guestPath, hostPath: hostSide(guestPath, request.hostPath), mode, ...(over && { over }) }
   })
-  refuseOpenVaults(mounts)
+  refuseOpenVaults([...kept, ...mounts])
   return mounts
 }
 
@@ -67,6 +69,8 @@ function guestSide(text: string): GuestPath {
   const path = parseGuestPath(text)
   if (path === '/')
     throw refuse(path, 'the root itself cannot be a mount', 'Choose a directory below it, for example /workspace.')
+  if (isCatalogPath(path))
+    throw refuse(path, 'the sandbox tells the agent of itself there', 'Choose another guest path.')
   const taken = reserved.find((place) => isWithin(path, place as GuestPath) || isWithin(place as GuestPath, path))
   if (taken !== undefined && !(taken === '/home/agent' && !isWithin(path, taken as GuestPath)))
     throw refuse(

@@ -9,6 +9,7 @@ import { didYouMean } from '../errors/suggest.ts'
 import { modelOptionsSchema } from '../executors/model/options.ts'
 import { runtimeNames } from '../paths/native/runtime.ts'
 import { mountModes } from './mount-text.ts'
+import { layoutNames } from './pool/layout.ts'
 import type { SettingsText } from './settings-file.ts'
 
 const mountSchema = z.strictObject({
@@ -62,6 +63,52 @@ const sandboxSettings = z.strictObject({
   max_queued_execs_per_project: z.int().positive().max(100_000).optional(),
 })
 
+/** Sandboxes that are kept for keys: those of `glovebox serve`, and of the library's provider. */
+const poolSettings = z.strictObject({
+  /** A backend, or `module#Export` for a provider of the operator's own. */
+  use: z.string().min(1).max(1000).optional(),
+  /** For docker. */
+  image: z.string().min(1).max(512).optional(),
+  /** Seconds without use after which a sandbox gives back all but its files; 0: never. */
+  idle_timeout: z.number().nonnegative().max(2_000_000).optional(),
+  /** Seconds after which a process that gives no sign of life has lost its sandboxes to others. Default: 30. */
+  lease_timeout: z.number().min(1).max(3600).optional(),
+  /** How many may be alive at one time. */
+  replicas: z.int().positive().max(100_000).optional(),
+  /** How many are made ahead of their use. */
+  warm: z.int().nonnegative().max(1000).optional(),
+  layout: z.enum(layoutNames).optional(),
+  /** Seen as /mnt/skills, read-only. */
+  skills: z.string().min(1).max(4096).optional(),
+  mounts: z.array(z.union([z.string(), mountSchema])).optional(),
+  /** Directories below which callers may ask for mounts. Default: none. */
+  mount_roots: z.array(z.string().min(1).max(4096)).max(100).optional(),
+  /** `$NAME` is taken from the operator's environment; `$$` is a dollar. */
+  environment: z.record(z.string(), z.string()).optional(),
+  /** A Glovebox server that holds the sandboxes in place of this host. */
+  provisioner_url: z.url({ protocol: /^https?$/ }).optional(),
+})
+
+const vaultName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/, 'must be the name of a vault')
+const secretPart = z.string().regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/, 'must be the name of a secret')
+
+/** Where the values of a vault come from: one of the three. */
+const vaultSchema = z
+  .strictObject({
+    /** Each file in it is a secret under its own name. */
+    directory: z.string().min(1).max(4096).optional(),
+    /** Names of the operator's environment. */
+    environment: z.array(secretPart).min(1).max(500).optional(),
+    /** By the secret's name: a program by its whole path, word by word, that prints the value. It runs on the host. */
+    command: z.record(secretPart, z.tuple([z.string().min(1)], z.string())).optional(),
+  })
+  .refine((vault) => Object.values(vault).filter((source) => source !== undefined).length === 1, {
+    message: 'must have one of directory, environment and command',
+  })
+
+/** A file that is named with --vaults holds just this. */
+export const vaultsSchema = z.record(vaultName, vaultSchema)
+
 export const settingsSchema = z.strictObject({
   backend: z.string().min(1).optional(),
   /** For the backend docker. Default: the image glovebox/sandbox, and the daemon's own runtime; runsc is gVisor. */
@@ -74,14 +121,20 @@ export const settingsSchema = z.strictObject({
   /** Either as on the command line, or as a map with guestPath, hostPath and mode. */
   mounts: z.array(z.union([z.string(), mountSchema])).optional(),
   policy: operatorPolicySchema.optional(),
+  /** By name. Which of their secrets a command may have is said in policy.secrets. */
+  vaults: vaultsSchema.optional(),
   env: z.record(z.string(), z.string()).optional(),
   sandbox: sandboxSettings.optional(),
+  pool: poolSettings.optional(),
   ...runSettings,
 })
 
 export type SettingsContent = z.infer<typeof settingsSchema>
+export type VaultsContent = z.infer<typeof vaultsSchema>
 
 export const parseSettings = (file: SettingsText): SettingsContent => parse(file, settingsSchema)
+
+export const parseVaults = (file: SettingsText): VaultsContent => parse(file, vaultsSchema)
 
 export const parsePolicy = (file: SettingsText): OperatorPolicy => parse(file, operatorPolicySchema)
 
@@ -140,6 +193,8 @@ function mostTelling(issues: readonly Issue[]): Issue {
 
 /** Of a union's branches the last speaks: it is the map, and the plain text before it has nothing more to say. */
 function flatten(issue: Issue): readonly Issue[] {
+  // Of a name that cannot be one, the reason stands inside.
+  if (issue.code === 'invalid_key') return issue.issues.map((inner) => ({ ...inner, path: issue.path }))
   if (issue.code !== 'invalid_union') return [issue]
   const branch = issue.errors.at(-1) ?? []
   return branch.flatMap(flatten).map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] }))

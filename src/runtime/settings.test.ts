@@ -163,3 +163,28 @@ describe('an unusable file', () => {
     expect(isGloveboxError(error) && error.message).toContain('in which a sandbox can write')
   })
 })
+
+describe('vaults of the settings', () => {
+  it('have one source each, with paths from the file on', async () => {
+    const text = 'vaults:\n  keys: { directory: keys }\n  ci: { environment: [CI_TOKEN] }\n'
+    put('glovebox.yaml', text)
+    expect((await loadSettings({ directory })).vaults).toEqual({
+      keys: { directory: join(directory, 'keys') },
+      ci: { environment: ['CI_TOKEN'] },
+    })
+    expect((await refusal('vaults: { keys: {} }')).message).toContain('one of directory, environment and command')
+    expect((await refusal('vaults: { keys: { directory: a, environment: [B] } }')).message).toContain('one of')
+    expect((await refusal('vaults: { "no/name": { directory: a } }')).message).toContain('name of a vault')
+    expect((await refusal('vaults: { keys: { file: a } }')).message).toContain('"vaults.keys.file" is not a setting')
+  })
+
+  it('run no program, unless the operator named the file', async () => {
+    const command = 'ops: { command: { password: [/usr/bin/pass, show, db] } }'
+    expect((await refusal(`vaults: { ${command} }`)).message).toContain('would run a program of its choice')
+    const named = await loadSettings({ directory, settingsFile: join(directory, 'glovebox.yaml') })
+    const vaults = { ops: { command: { password: ['/usr/bin/pass', 'show', 'db'] } } }
+    expect(named.vaults).toEqual(vaults)
+    rmSync(join(directory, 'glovebox.yaml'))
+    expect((await loadSettings({ directory, vaultsFile: put('vaults.yaml', command) })).vaults).toEqual(vaults)
+  })
+})

@@ -7,7 +7,8 @@ import type { PolicyLayer } from '../contract/policy.ts'
 import { GloveboxError } from '../errors/error.ts'
 import { parseMountText, resolveHostPath, type MountRequest } from './mount-text.ts'
 import { findSettingsFile, readPolicyFile, readSettingsFile, type SettingsText } from './settings-file.ts'
-import type { SettingsContent } from './settings-schema.ts'
+import type { VaultRequests } from './secrets.ts'
+import type { SettingsContent, VaultsContent } from './settings-schema.ts'
 
 export interface Settings {
   /** Where they were found, for the operator. */
@@ -17,10 +18,19 @@ export interface Settings {
   readonly mounts?: readonly MountRequest[]
   readonly layers: readonly PolicyLayer[]
   readonly env?: Readonly<Record<string, string>>
+  readonly vaults?: VaultRequests
   /** What concerns execs of the server alone. */
   readonly sandbox?: NonNullable<SettingsContent['sandbox']>
+  /** What concerns sandboxes that are kept for keys. */
+  readonly pool?: PoolSettings
   /** What concerns runs alone, with the file's own bytes for their record. */
   readonly run?: RunSettings
+}
+
+export interface PoolSettings extends Omit<NonNullable<SettingsContent['pool']>, 'mounts'> {
+  readonly mounts?: readonly MountRequest[]
+  /** Where paths and modules in it begin. */
+  readonly directory: string
 }
 
 export interface RunSettings extends Pick<
@@ -40,14 +50,18 @@ export interface SettingsPlace {
   readonly policyFile?: string
   /** A settings file that the operator named, or its text where it was kept: there is no search then. */
   readonly settingsFile?: string | SettingsText
+  /** A file with vaults that the operator named. One of the same name in the settings gives way. */
+  readonly vaultsFile?: string
 }
 
 export async function loadSettings(place: SettingsPlace): Promise<Settings> {
   const file = settingsText(place)
-  const found = file === undefined ? { layers: [] } : await loadFile(file)
-  if (place.policyFile === undefined) return found
-  const policy = await loadPolicy(readPolicyFile(place.policyFile))
-  return { ...found, layers: [...found.layers, policy] }
+  const found: Settings = file === undefined ? { layers: [] } : await loadFile(file, place.settingsFile !== undefined)
+  const policy = place.policyFile === undefined ? [] : [await loadPolicy(readPolicyFile(place.policyFile))]
+  const settings = { ...found, layers: [...found.layers, ...policy] }
+  if (place.vaultsFile === undefined) return settings
+  const vaults = await loadVaults(readPolicyFile(place.vaultsFile))
+  return { ...settings, vaults: { ...found.vaults, ...vaults } }
 }
 
 function settingsText({ directory, settingsFile }: SettingsPlace): SettingsText | undefined {
@@ -57,10 +71,11 @@ function settingsText({ directory, settingsFile }: SettingsPlace): SettingsText 
   return path === undefined ? undefined : readSettingsFile(path)
 }
 
-async function loadFile(file: SettingsText): Promise<Settings> {
+async function loadFile(file: SettingsText, isNamed: boolean): Promise<Settings> {
   const { parseSettings } = await import('./settings-schema.ts')
   const content = parseSettings(file)
   refuseUnisolated(file, content)
+  if (!isNamed) refuseForeignCode(file, content)
   const directory = dirname(file.path)
   return {
     path: file.path,
@@ -69,7 +84,9 @@ async function loadFile(file: SettingsText): Promise<Settings> {
     ...(content.docker === undefined ? {} : { docker: content.docker }),
     ...(content.mounts === undefined ? {} : { mounts: content.mounts.map((mount) => toMount(mount, directory)) }),
     ...(content.env === undefined ? {} : { env: content.env }),
+    ...(content.vaults === undefined ? {} : { vaults: toVaults(content.vaults, directory) }),
     ...(content.sandbox === undefined ? {} : { sandbox: content.sandbox }),
+    ...(content.pool === undefined ? {} : { pool: poolSettings(content.pool, directory) }),
     run: runSettings(content, file.text, directory),
   }
 }
@@ -81,10 +98,37 @@ function runSettings(content: SettingsContent, text: string, directory: string):
     mounts: _mounts,
     policy: _policy,
     env: _env,
+    vaults: _vaults,
     sandbox: _sandbox,
+    pool: _pool,
     ...own
   } = content
   return { ...own, text, directory }
+}
+
+function poolSettings(content: NonNullable<SettingsContent['pool']>, directory: string): PoolSettings {
+  const { mounts, skills, mount_roots: roots, ...plain } = content
+  return {
+    ...plain,
+    directory,
+    ...(mounts && { mounts: mounts.map((mount) => toMount(mount, directory)) }),
+    ...(skills && { skills: resolveHostPath(skills, directory) }),
+    ...(roots && { mount_roots: roots.map((root) => resolveHostPath(root, directory)) }),
+  }
+}
+
+async function loadVaults(file: SettingsText): Promise<VaultRequests> {
+  const { parseVaults } = await import('./settings-schema.ts')
+  return toVaults(parseVaults(file), dirname(file.path))
+}
+
+const toVaults = (content: VaultsContent, directory: string): VaultRequests =>
+  Object.fromEntries(Object.entries(content).map(([name, source]) => [name, toSource(source, directory)]))
+
+function toSource(source: VaultsContent[string], directory: string): VaultRequests[string] {
+  if (source.directory !== undefined) return { directory: resolveHostPath(source.directory, directory) }
+  if (source.environment !== undefined) return { environment: source.environment }
+  return { command: source.command ?? {} }
 }
 
 async function loadPolicy(file: SettingsText): Promise<PolicyLayer> {
@@ -109,9 +153,37 @@ function toMount(mount: NonNullable<SettingsContent['mounts']>[number], director
  * must not switch isolation off. test/attacks/settings: "a settings file cannot switch the sandbox off"
  */
 function refuseUnisolated(file: SettingsText, content: SettingsContent): void {
-  if (content.backend !== 'local') return
+  if (content.backend !== 'local' && content.pool?.use !== 'local') return
   throw new GloveboxError('INVALID_SETTINGS', 'Cannot use the settings file: "local" isolates nothing.', {
-    hint: 'Remove "backend: local" from the file. To run without isolation, say --backend local on the command line.',
+    hint: 'Remove "local" from the file. To run without isolation, say --backend local on the command line.',
     operatorDetail: file.path,
   })
+}
+
+/**
+ * SECURITY: a project that was cloned may bring a settings file and a module along. Code of the operator's side is loaded only
+ * where he named the file himself. test/attacks/settings: "a settings file that was found cannot load code"
+ */
+function refuseForeignCode(file: SettingsText, { pool, vaults = {} }: SettingsContent): void {
+  refuseForeignPrograms(file, vaults)
+  if (pool?.use?.includes('#') !== true) return
+  throw new GloveboxError('INVALID_SETTINGS', 'Cannot use the settings file: it was found, and names code to load.', {
+    hint: 'Name the file yourself: glovebox serve --config FILE.',
+    operatorDetail: file.path,
+  })
+}
+
+/** SECURITY: nor is a program of its choice run on the host.
+ * test/attacks/vault: "a settings file that was found cannot have a program run for a vault" */
+function refuseForeignPrograms(file: SettingsText, vaults: VaultsContent): void {
+  const found = Object.entries(vaults).find(([, { command }]) => command !== undefined)?.[0]
+  if (found === undefined) return
+  throw new GloveboxError(
+    'INVALID_SETTINGS',
+    `Cannot use the settings file: it was found, and the vault ${found} would run a program of its choice on the host.`,
+    {
+      hint: 'Put the vault into a file of your own, and name it: --vaults FILE. Or name the settings file with --config.',
+      operatorDetail: file.path,
+    },
+  )
 }

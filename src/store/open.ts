@@ -8,6 +8,7 @@ import { createExecTable } from './execs.ts'
 import { createIdempotencyTable } from './idempotency.ts'
 import { currentSchema, migrate } from './migrations/migrate.ts'
 import { createOwnerTable } from './owners.ts'
+import { createLeases } from './leases.ts'
 import { createRunTable } from './runs.ts'
 import { createTokenTable } from './tokens.ts'
 
@@ -33,6 +34,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
       tokens: createTokenTable(engine),
       idempotency: createIdempotencyTable(engine),
       runs: createRunTable(engine),
+      openLeases: engine.kind === 'postgres' ? (leaseOptions) => createLeases(engine, leaseOptions) : undefined,
       health: () => healthOf(engine),
       close: () => engine.close(),
     }

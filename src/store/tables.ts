@@ -21,6 +21,15 @@ export interface OwnerColumns {
   readonly created_at: string
 }
 
+/** On PostgreSQL alone. */
+export interface LeaseColumns {
+  readonly id: string
+  readonly owner: string
+  readonly token: number
+  readonly state: string
+  readonly expires_at: number
+}
+
 export interface MetaColumns {
   readonly name: string
   readonly value: string
@@ -33,6 +42,7 @@ export interface Tables {
   idempotency: IdempotencyRow
   runs: RunRow
   meta: MetaColumns
+  leases: LeaseColumns
 }
 
 export type Database = Kysely<Tables>

@@ -62,6 +62,19 @@ export const arrows: readonly Arrow[] = [
   { from: 'runtime', to: 'contract', why: law },
   { from: 'runtime', to: 'errors', why: codes },
 
+  {
+    from: 'runtime',
+    to: 'catalog',
+    why: 'the root tells the catalog what is asked of a sandbox, and where its files lie',
+  },
+  { from: 'catalog', to: 'contract', why: law },
+
+  { from: 'runtime', to: 'client', why: 'a provider whose sandboxes a server keeps is one more caller of it' },
+  { from: 'runtime', to: 'pool', why: 'the root hands the pool its members, its leases and its clock' },
+  { from: 'pool', to: 'paths', why: 'leases on one host are files under a lock, and a dead holder is told as any is' },
+  { from: 'pool', to: 'contract', why: law },
+  { from: 'pool', to: 'errors', why: codes },
+
   { from: 'runtime', to: 'audit', why: 'the root opens the log of its state home, and hands it on' },
   { from: 'audit', to: 'paths', why: 'one lock between processes, and one way to tell a dead holder, serve all rooms' },
   { from: 'audit', to: 'contract', why: law },
@@ -81,12 +94,30 @@ export const arrows: readonly Arrow[] = [
   { from: 'executors', to: 'contract', why: law },
   { from: 'executors', to: 'errors', why: codes },
 
+  {
+    from: 'runtime',
+    to: 'shells',
+    why: 'the root hands a shell its boundary and its limits, when the first is opened',
+  },
+  { from: 'shells', to: 'process', why: 'what a command says is bounded, and its deadline kept, in one place for all' },
+  { from: 'shells', to: 'contract', why: law },
+  { from: 'shells', to: 'errors', why: codes },
+
   { from: 'actions', to: 'paths', why: 'a guest path is read and joined in one place only' },
   { from: 'actions', to: 'contract', why: law },
   { from: 'actions', to: 'errors', why: codes },
 
   { from: 'tools', to: 'contract', why: 'a tool knows a sandbox only by execute(name, input)' },
   { from: 'tools', to: 'errors', why: codes },
+
+  {
+    from: 'runtime',
+    to: 'vaults',
+    why: 'the root hands a command its secrets, and everything that is shown its redaction',
+  },
+  { from: 'vaults', to: 'process', why: 'a program of the operator prints a value, and there is one door to start it' },
+  { from: 'vaults', to: 'contract', why: law },
+  { from: 'vaults', to: 'errors', why: codes },
 
   { from: 'runs', to: 'paths', why: 'artifacts are reached by descriptor, and a run is locked as any path is' },
   { from: 'runs', to: 'process', why: 'the notes of overlayfs are attributes, and koffi has one door' },

@@ -1,6 +1,8 @@
 // The catalog of attacks feeds SECURITY.md, so a row without a test would be a claim, and a test without a row a secret.
 import { describe, expect, it } from 'vitest'
 import { catalog } from '../attacks/catalog.ts'
+import { onDocker } from '../attacks/catalog/docker.ts'
+import { onGvisor } from '../attacks/catalog/docker-runsc.ts'
 import { readSources } from './sources.ts'
 import { sentencesOf, testTitles } from './titles.ts'
 
@@ -21,7 +23,7 @@ describe('the catalog of attacks', () => {
   })
 
   it('has a test of the same title for each row that claims to be blocked', () => {
-    const claimed = catalog.filter(({ bwrap, local, docker }) => [bwrap, local, docker].includes('blocked'))
+    const claimed = catalog.filter((row) => [row.bwrap, row.local, row.docker, row.runsc].includes('blocked'))
     expect(claimed.filter(({ title }) => !sentences.has(title)).map(({ area, title }) => `${area}: ${title}`)).toEqual(
       [],
     )
@@ -38,5 +40,10 @@ describe('the catalog of attacks', () => {
     expect(
       catalog.filter(({ bwrap, why }) => bwrap === 'not a boundary' && (why ?? '') === '').map(({ title }) => title),
     ).toEqual([])
+  })
+
+  it('declares another outcome on docker or gVisor only for attacks that it knows', () => {
+    const declared = [...Object.keys(onDocker), ...Object.keys(onGvisor)]
+    expect(declared.filter((title) => !titles.has(title))).toEqual([])
   })
 })

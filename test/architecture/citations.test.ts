@@ -51,6 +51,9 @@ const laws = source.flatMap(({ path, comments }) =>
 const ofRecords = /^src\/contract\/(?:run|event|artifact|recorded-action|executor|fork|exec-record)\.ts$/
 /** No backend keeps rows either: the store has a suite of its own. */
 const ofStore = 'src/contract/store.ts'
+/** Nor leases, which have one suite for files and PostgreSQL; and a provider stands above backends, with cases of its own. */
+const ofLeases = 'src/contract/lease.ts'
+const ofProvider = 'src/contract/provider.ts'
 const recordingRooms = ['src/runs/', 'src/runtime/runs/', 'src/executors/', 'src/execs/']
 
 describe('SECURITY comments', () => {
@@ -74,13 +77,20 @@ function elsewhere(title: string): string {
   return found === undefined ? '' : ` (it is in ${found.path})`
 }
 
+/** Whose laws are cases of a suite of their own, and where that lies. */
+const withSuites: ReadonlyMap<string, string> = new Map([
+  [ofStore, 'test/conformance/store/'],
+  [ofLeases, 'test/conformance/leases/suite.ts'],
+  [ofProvider, 'src/testing/provider-cases.ts'],
+])
+
 describe('laws', () => {
   it('each law of the contract is a conformance case in the same words', () => {
     const cases = new Set(
       sentences.filter(({ path }) => path.startsWith('src/testing/cases/')).map(({ title }) => title),
     )
     const ofContract = laws.filter(
-      ({ path }) => path.startsWith('src/contract/') && !ofRecords.test(path) && path !== ofStore,
+      ({ path }) => path.startsWith('src/contract/') && !ofRecords.test(path) && !withSuites.has(path),
     )
     expect(ofContract.length).toBeGreaterThanOrEqual(10)
     expect(ofContract.filter(({ law }) => !cases.has(law))).toEqual([])
@@ -91,14 +101,20 @@ describe('laws', () => {
     expect(laws.filter(({ path, law }) => !path.startsWith('src/contract/') && !known.has(law))).toEqual([])
   })
 
-  it('each law of the store is a case of the suite that both engines pass, in the same words', () => {
-    const known = new Set(
-      sentences.filter(({ path }) => path.startsWith('test/conformance/store/')).map(({ title }) => title),
-    )
-    const ofTheStore = laws.filter(({ path }) => path === ofStore)
-    expect(ofTheStore.length).toBeGreaterThanOrEqual(10)
-    expect(ofTheStore.filter(({ law }) => !known.has(law))).toEqual([])
-  })
+  it.each([
+    ['the store', ofStore, 10],
+    ['leases', ofLeases, 7],
+    ['a provider', ofProvider, 10],
+  ])(
+    'each law of %s is a case of its suite, which every kind of them passes, in the same words',
+    (_of, file, count) => {
+      const place = withSuites.get(file) ?? 'nowhere'
+      const known = new Set(sentences.filter(({ path }) => path.startsWith(place)).map(({ title }) => title))
+      const theirs = laws.filter(({ path }) => path === file)
+      expect(theirs.length).toBeGreaterThanOrEqual(count)
+      expect(theirs.filter(({ law }) => !known.has(law))).toEqual([])
+    },
+  )
 
   it('each law of the records is a test of the rooms that write them, in the same words', () => {
     const isTheirs = ({ path }: { readonly path: string }): boolean =>

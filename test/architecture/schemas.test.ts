@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { createRun } from '../../src/runs/run.ts'
-import { misfits, publishedSchema, schemaNames } from '../fixtures/published-schemas.ts'
+import { catalogSet, schemaId } from '../../src/catalog/set.ts'
+import { catalogSchemaNames, misfits, publishedSchema, schemaNames } from '../fixtures/published-schemas.ts'
 
 const fits = (name: string, value: unknown): boolean => misfits(name, value).length === 0
 
@@ -121,6 +122,20 @@ describe('the published schemas', () => {
       title: expect.stringMatching(/\w/) as string,
       description: expect.stringMatching(/\.$/) as string,
     })
+  })
+
+  it.each(catalogSchemaNames)('catalog/%s says what it is, too', (name) => {
+    expect(publishedSchema(`catalog/${name}`)).toMatchObject({
+      $schema: 'https://json-schema.org/draft/2020-12/schema',
+      $id: schemaId(name),
+      title: expect.stringMatching(/\w/) as string,
+      description: expect.stringMatching(/\.$/) as string,
+    })
+  })
+
+  it('of the catalog are those that its set of files names, and one of the whole', () => {
+    const named = catalogSet.flatMap(({ schema }) => schema ?? [])
+    expect([...new Set([...named, 'catalog'])].toSorted()).toEqual(catalogSchemaNames.toSorted())
   })
 
   it.each(schemaNames)('%s fits what is written', (name) => {

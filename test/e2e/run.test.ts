@@ -186,8 +186,9 @@ describe('glovebox run', () => {
       (attempt) =>
         `if (${attempt}) 2>/dev/null; then echo "done: ${attempt.replaceAll('"', '').replaceAll('$', '')}"; fi`,
     )
-    const look =
-      'echo seen; ls -A "$(dirname "$GLOVEBOX_PROMPT_FILE")"; find / -name events.jsonl -o -name run.json 2>/dev/null'
+    // The agent's own catalog has events, too.
+    const find = 'find / -path /workspace/.glovebox -prune -o "(" -name events.jsonl -o -name run.json ")" -print'
+    const look = `echo seen; ls -A "$(dirname "$GLOVEBOX_PROMPT_FILE")"; ${find} 2>/dev/null`
     // Control: the same writes succeed where they are meant to.
     const control = 'echo x >/workspace/mine && mv /workspace/mine /deliverables/ && echo may'
     const done = await ground.shell('kept', [...attempts, look, control, 'true'].join('\n'))

@@ -7,8 +7,12 @@ export interface Objects {
   readonly project: string
   readonly sandboxId: string
   readonly commandId: string
+  readonly shellId: string
+  /** Its program has ended. */
+  readonly terminalId: string
   readonly runId: string
   readonly tokenId: string
+  readonly snapshotId: string
   readonly execId: string
 }
 
@@ -17,14 +21,32 @@ export async function makeObjects(ground: ServerGround, project: string): Promis
   const sandboxId = String((await call('POST', '/sandboxes', { body: { project } })).at('id'))
   const body = { command: 'echo made', background: true }
   const commandId = String((await call('POST', `/sandboxes/${sandboxId}/commands`, { body })).at('execId'))
+  const shells = `/sandboxes/${sandboxId}/shells`
+  const shellId = String((await call('POST', shells, { body: {} })).at('id'))
+  await call('POST', `${shells}/${shellId}/commands`, { body })
+  await call('GET', `${shells}/${shellId}/wait?wait_ms=20000`)
+  const terminalId = String((await call('POST', shells, { body: { pty: true, argv: ['true'] } })).at('id'))
+  await call('GET', `${shells}/${terminalId}/end?wait_ms=20000`)
   await call('PUT', `/sandboxes/${sandboxId}/files?path=/workspace/own.txt`, { raw: 'own' })
+  const other = String((await call('POST', '/sandboxes', { body: { project } })).at('id'))
+  const snapshotId = String((await call('POST', `/sandboxes/${other}/snapshots`, { body: {} })).at('id'))
   const run = { project, prompt: 'Do it.', command: ['sh', '-c', 'echo made > /deliverables/made.txt'], review: true }
   const runId = String((await call('POST', '/runs', { body: run })).at('run_id'))
   const token = await call('POST', '/tokens', { body: { name: 'of the project', scopes: ['read'], project } })
   const exec = { project_id: project, exec: { kind: 'shell', command: 'echo made' } }
   const execId = String((await call('POST', '/sandbox/execs', { body: exec })).at('exec_id'))
   await waitForRun(ground, runId, 'review_required')
-  return { project, sandboxId, commandId, runId, tokenId: String(token.at('id')), execId }
+  return {
+    project,
+    sandboxId,
+    commandId,
+    shellId,
+    terminalId,
+    runId,
+    tokenId: String(token.at('id')),
+    snapshotId,
+    execId,
+  }
 }
 
 export async function waitForRun({ call }: ServerGround, runId: string, status: string): Promise<void> {
@@ -50,12 +72,16 @@ export function sampleOf({ id, method, path }: Operation, objects: Objects): Sam
 /** The same word means another thing below /sandboxes and below /sandbox. */
 function filled(path: string, objects: Objects): string {
   const execId = path.startsWith('/sandboxes/') ? objects.commandId : objects.execId
+  const isOfTerminal = /\/(?:events|screen|end|input|resize|tickets)$/.test(path) && !path.includes('{number}')
   const artifact = path.startsWith('/runs/') ? 'deliverables/made.txt' : 'stdout.txt'
   return path
     .replace('{sandbox_id}', objects.sandboxId)
     .replace('{exec_id}', execId)
+    .replace('{shell_id}', isOfTerminal ? objects.terminalId : objects.shellId)
+    .replace('{number}', '1')
     .replace('{run_id}', objects.runId)
     .replace('{token_id}', objects.tokenId)
+    .replace('{snapshot_id}', objects.snapshotId)
     .replace('{path}', artifact)
 }
 
@@ -68,16 +94,43 @@ const asked: Readonly<Record<string, Ask>> = {
   getHealthz: plain,
   getReadyz: plain,
   getMetrics: plain,
+  getPool: plain,
   getOpenapiJson: plain,
   getSandboxes: ({ project }) => ({ query: `?project=${project}` }),
   postSandboxes: ({ project }) => ({ body: { project } }),
   getSandboxesSandboxId: plain,
   deleteSandboxesSandboxId: plain,
+  getSandboxesSandboxIdUsage: plain,
+  getSandboxesSandboxIdCatalog: plain,
+  postSandboxesSandboxIdRelease: plain,
+  postSandboxesSandboxIdRenew: () => ({ body: { lifeMs: 600_000 } }),
+  postSandboxesSandboxIdPause: plain,
+  postSandboxesSandboxIdResume: plain,
+  postSandboxesSandboxIdFork: () => ({ body: {} }),
+  postSandboxesSandboxIdSnapshots: () => ({ body: {} }),
+  getSnapshots: ({ project }) => ({ query: `?project=${project}` }),
+  getSnapshotsSnapshotId: plain,
+  deleteSnapshotsSnapshotId: plain,
   postSandboxesSandboxIdExecute: () => ({ body: { action: 'stat', input: { path: 'own.txt' } } }),
   postSandboxesSandboxIdCommands: () => ({ body: { command: ['true'] } }),
   getSandboxesSandboxIdCommandsExecId: plain,
   deleteSandboxesSandboxIdCommandsExecId: plain,
   getSandboxesSandboxIdCommandsExecIdEvents: plain,
+  getSandboxesSandboxIdShells: plain,
+  postSandboxesSandboxIdShells: () => ({ body: { pty: true, argv: ['true'] } }),
+  getSandboxesSandboxIdShellsShellId: plain,
+  deleteSandboxesSandboxIdShellsShellId: plain,
+  postSandboxesSandboxIdShellsShellIdCommands: () => ({ body: { command: 'true' } }),
+  getSandboxesSandboxIdShellsShellIdCommandsNumber: plain,
+  deleteSandboxesSandboxIdShellsShellIdCommandsNumber: plain,
+  getSandboxesSandboxIdShellsShellIdCommandsNumberEvents: plain,
+  getSandboxesSandboxIdShellsShellIdWait: plain,
+  getSandboxesSandboxIdShellsShellIdEvents: plain,
+  getSandboxesSandboxIdShellsShellIdEnd: plain,
+  getSandboxesSandboxIdShellsShellIdScreen: plain,
+  postSandboxesSandboxIdShellsShellIdInput: () => ({ body: { text: 'x' } }),
+  postSandboxesSandboxIdShellsShellIdResize: () => ({ body: { cols: 80, rows: 24 } }),
+  postSandboxesSandboxIdShellsShellIdTickets: plain,
   getSandboxesSandboxIdFiles: () => ({ query: file }),
   putSandboxesSandboxIdFiles: () => ({ query: file, raw: 'other' }),
   deleteSandboxesSandboxIdFiles: () => ({ query: file }),

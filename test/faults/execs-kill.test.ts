@@ -1,5 +1,5 @@
 // kill -9 of the server. On bubblewrap nothing outlives it: what ran is lost, and is said to be. The full form is exec-kill.
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { ExecMeta } from '../../src/contract/exec-record.ts'
@@ -59,10 +59,11 @@ describe('a server that is killed', () => {
 
   it('a second server on the same data leaves what the first has alone', async () => {
     const first = await startExecServer()
-    const running = await first.begin(shell('sleep 1.5; echo mine'))
+    const running = await first.begin(shell('while [ ! -e go ]; do sleep 0.05; done; echo mine'))
     await first.until(running.exec_id, ({ status }) => status === 'RUNNING')
     const second = await startExecServer({ place: first.place })
     expect((await second.get(running.exec_id)).status).toBe('RUNNING')
+    writeFileSync(join(first.workspace, 'projects', 'demo', 'work', 'go'), '')
     const other = await second.begin(shell('sleep 20'))
     await second.until(other.exec_id, ({ status }) => status === 'RUNNING')
     // Either of them may have it; asked of the other one, it ends all the same.

@@ -89,7 +89,8 @@ async function start(ground: Ground): Promise<ExecServer> {
   const { place, env, options } = ground
   const isFirst = ground.token === ''
   const settings = `backend: ${options.backend}\npool: {lease_timeout: ${options.leaseSeconds}, warm: 1}\n`
-  const server = await startExecServer({ place, env, settings, ...(isFirst ? {} : { token: ground.token }) })
+  // Written once: one that starts must not find it half written by another.
+  const server = await startExecServer({ place, env, ...(isFirst ? { settings } : { token: ground.token }) })
   ground.token = server.token
   return server
 }

@@ -24,6 +24,8 @@ export const ignoredDirectories: ReadonlySet<string> = new Set([
   '.parcel-cache',
   '.gradle',
   '.terraform',
+  // Of the sandbox's own: each search is noted there, and would find itself.
+  '.glovebox',
 ])
 
 /** A name that the caller spells out in the pattern is not left out: `dist/*.js` means dist. */

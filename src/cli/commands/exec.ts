@@ -55,7 +55,12 @@ async function runAndReport(sandbox: Sandbox, argv: readonly [string, ...string[
 
 function run(sandbox: Sandbox, argv: readonly [string, ...string[]], running: Running): Promise<ExecResult> {
   const stdin = pipedInput()
-  const options = { signal: running.interrupts.signal, ...(stdin === undefined ? {} : { stdin }) }
+  const { secret: secrets } = running.flags
+  const options = {
+    signal: running.interrupts.signal,
+    ...(stdin === undefined ? {} : { stdin }),
+    ...(secrets === undefined ? {} : { secrets }),
+  }
   if (running.flags.json === true) return sandbox.commands.run(argv, options)
   const { out, err } = running.doing.face
   const limit = (field: string): number => limitOf(sandbox, field)

@@ -74,6 +74,7 @@ async function compose(argv: readonly string[], flags: RunFlags, asking: Asking)
   const settings = await loadSettings({
     directory,
     ...(flags.policy === undefined ? {} : { policyFile: flags.policy }),
+    ...(flags.vaults === undefined ? {} : { vaultsFile: flags.vaults }),
     ...(settingsFile === undefined ? {} : { settingsFile }),
   })
   const stdin = usesStdin ? undefined : pipedInput()
@@ -88,6 +89,7 @@ async function compose(argv: readonly string[], flags: RunFlags, asking: Asking)
     inputs: (flags.input ?? []).map((path) => resolve(directory, path)),
     ownsProcess: true,
     ...(stdin === undefined ? {} : { stdin }),
+    ...(flags.secret === undefined ? {} : { secrets: flags.secret }),
   })
 }
 

@@ -1,5 +1,6 @@
 // One recorded action, performed once more: the same words to the same sandbox in the same place. What was not recorded
 // (values of variables, the end of a cut input) is never made up: such an action is not repeated, or says what it lacked.
+import type { SecretUse } from '../../contract/vault.ts'
 import type { Ended, ExecResult, RunOptions } from '../../contract/exec.ts'
 import type { KeptAction, RecordedAction } from '../../contract/recorded-action.ts'
 import type { Sandbox } from '../../contract/sandbox.ts'
@@ -64,12 +65,13 @@ export async function repeat(action: KeptAction, repeating: Repeating): Promise<
 }
 
 async function repeatCommand(action: KeptAction, { sandbox, signal, env }: Repeating): Promise<Happened> {
-  const { argv, command, cwd } = action.input
+  const { argv, command, cwd, secrets } = action.input
   const timeoutMs = timeoutOf(action)
   const options: RunOptions = {
     signal,
     env: suppliedOf(action, env),
     ...(typeof cwd === 'string' ? { cwd } : {}),
+    ...(Array.isArray(secrets) ? { secrets: secrets as readonly SecretUse[] } : {}),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
     ...(action.stdin === null ? {} : { stdin: await action.files.read('stdin') }),
   }

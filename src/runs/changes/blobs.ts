@@ -14,19 +14,21 @@ export const blobsIn = (directory: string): string => join(directory, 'archive',
 export class Blobs {
   readonly #place: string
   readonly #known: Set<string>
+  readonly #mayKeep: (bytes: Uint8Array) => boolean
   #bytesLeft: number
 
-  constructor(directory: string, maxBytes: number) {
+  constructor(directory: string, maxBytes: number, mayKeep: (bytes: Uint8Array) => boolean = () => true) {
+    this.#mayKeep = mayKeep
     this.#place = blobsIn(directory)
     this.#bytesLeft = maxBytes
     this.#known = new Set(existing(this.#place))
   }
 
-  /** False when there is no room: neither in the limit nor on the disk. */
+  /** False when it may not be kept, and when there is no room: neither in the limit nor on the disk. */
   keep(sha256: string, bytes: Uint8Array): boolean {
     if (this.#known.has(sha256)) return true
     const cost = bytes.length + costOfOne
-    if (cost > this.#bytesLeft) return false
+    if (cost > this.#bytesLeft || !this.#mayKeep(bytes)) return false
     try {
       if (this.#known.size === 0) mkdirSync(this.#place, { recursive: true })
       this.#write(sha256, bytes)

@@ -42,6 +42,8 @@ export interface ChangeWatchOptions {
   readonly limits?: Partial<ChangeLimits> | undefined
   /** Of a workspace that is an overlay. Only the upper layer is watched. */
   readonly layers?: OverlayLayers | undefined
+  /** Of contents that would be kept. Default: all may be. */
+  readonly mayKeep?: ((bytes: Uint8Array) => boolean) | undefined
   /** Whether two changes of a file always have two times. Default: the filesystem is asked. */
   readonly hasFineTimes?: boolean | undefined
 }
@@ -112,7 +114,7 @@ class Trees {
       treeOf('deliverables', placeIn(directory, 'deliverables'), undefined),
       treeOf('workspace', layers?.upper ?? placeIn(directory, 'workspace'), layers),
     ]
-    this.#blobs = new Blobs(directory, this.#limits.maxKeptBytes)
+    this.#blobs = new Blobs(directory, this.#limits.maxKeptBytes, options.mayKeep)
     const tops = this.#trees.map(({ hostPath }) => hostPath)
     this.#hasFineTimes = options.hasFineTimes ?? hasFineTimes(placeIn(directory, 'archive'), tops)
   }

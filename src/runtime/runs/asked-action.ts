@@ -1,6 +1,7 @@
 // What was asked of a sandbox, as its record keeps it: without the values of environment variables, and with the bytes
 // that are too large for JSON set apart.
 import type { RunOptions } from '../../contract/exec.ts'
+import type { SecretUse } from '../../contract/vault.ts'
 import type { RecordedAction } from '../../contract/recorded-action.ts'
 import { maxKeptInputBytes, type InputTap } from './input-tap.ts'
 
@@ -23,19 +24,28 @@ const maxNameCharacters = 100
 
 export function askedCommand(
   command: string | readonly string[],
-  { cwd, timeoutMs, env }: RunOptions,
+  { cwd, timeoutMs, env, secrets }: RunOptions,
   stdin: AskedAction['stdin'],
 ): AskedAction {
   const what: RecordedInput = typeof command === 'string' ? { command } : { argv: [...command] }
   return {
     action: 'run',
     about: shortened(typeof command === 'string' ? command : command.join(' ')),
-    input: { ...what, cwd: cwd ?? null, timeout_ms: timeoutMs ?? null },
+    // Names, with which a replay asks for them again.
+    input: {
+      ...what,
+      cwd: cwd ?? null,
+      timeout_ms: timeoutMs ?? null,
+      ...(secrets && { secrets: secretsOf(secrets) }),
+    },
     envNames: Object.keys(env ?? {}).toSorted(),
     mayChange: true,
     ...(stdin === undefined ? {} : { stdin }),
   }
 }
+
+const secretsOf = (uses: readonly SecretUse[]): RecordedInput[string] =>
+  uses.map((use) => (typeof use === 'string' ? use : { ...use }))
 
 /** These only look. An action that is not named here is taken for one that changes something. */
 const looking: ReadonlySet<string> = new Set([
@@ -48,6 +58,7 @@ const looking: ReadonlySet<string> = new Set([
   'read_bytes',
   'run_command',
   'inspect',
+  'inspect_persistent_shell',
 ])
 
 const writing: ReadonlySet<string> = new Set(['write_text', 'write_bytes', 'append_text'])

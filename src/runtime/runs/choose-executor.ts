@@ -47,14 +47,21 @@ const impliedBy = ({ executor, model }: ExecutorChoice['settings']): ExecutorKin
 
 export interface ExecutorParts {
   readonly stdin?: RunOptions['stdin']
+  /** Of a command. A model asks for what it is granted, command by command. */
+  readonly secrets?: RunOptions['secrets']
   /** Files that the model is told to deliver, as the guest names them. */
   readonly deliverables: readonly string[]
 }
 
-export async function openExecutor(chosen: ChosenExecutor, { stdin, deliverables }: ExecutorParts): Promise<Executor> {
+export async function openExecutor(chosen: ChosenExecutor, parts: ExecutorParts): Promise<Executor> {
+  const { stdin, secrets, deliverables } = parts
   if (chosen.kind === 'brought') return chosen.executor
   if (chosen.kind === 'command')
-    return createCommandExecutor({ argv: chosen.command, ...(stdin === undefined ? {} : { stdin }) })
+    return createCommandExecutor({
+      argv: chosen.command,
+      ...(stdin === undefined ? {} : { stdin }),
+      ...(secrets === undefined ? {} : { secrets }),
+    })
   const { model } = chosen
   const { createModelExecutor } = await import('../../executors/model/executor.ts')
   const { keyVariable } = await import('../../executors/model/check.ts')

@@ -26,6 +26,8 @@ export interface RunAsked {
   /** Empty: that of the settings. */
   readonly argv: readonly string[]
   readonly stdin?: RunOptions['stdin']
+  /** For a command that is the whole work. */
+  readonly secrets?: RunOptions['secrets']
   /** Host paths, beside those of the settings. */
   readonly inputs?: readonly string[] | undefined
   readonly ownsProcess?: boolean
@@ -47,7 +49,8 @@ export async function composeRun(asked: RunAsked): Promise<ComposedRun> {
   const chosen = chooseExecutor({ asked: asked.executor, argv: asked.argv, settings: run })
   const deliverables = (run.deliverables ?? []).map(asDeliverable)
   const inputs = [...(run.inputs ?? []).map((path) => resolve(run.directory ?? '', path)), ...(asked.inputs ?? [])]
-  const parts = { deliverables: deliverables.map(({ path }) => guestName(path)), stdin: asked.stdin }
+  const { stdin, secrets } = asked
+  const parts = { deliverables: deliverables.map(({ path }) => guestName(path)), stdin, secrets }
   return {
     executor: await openExecutor(chosen, parts),
     config: plain({
@@ -68,6 +71,7 @@ export async function composeRun(asked: RunAsked): Promise<ComposedRun> {
       layers,
       mounts: asked.mounts,
       env: { ...asked.settings.env, ...asked.env },
+      ...(asked.settings.vaults === undefined ? {} : { vaults: asked.settings.vaults }),
       ...(backend === undefined ? {} : { backend }),
       ...(asked.settings.docker === undefined ? {} : { docker: asked.settings.docker }),
       ...(asked.ownsProcess === undefined ? {} : { ownsProcess: asked.ownsProcess }),
@@ -100,7 +104,7 @@ const asDeliverable = (given: NonNullable<RunSettings['deliverables']>[number]):
     : { path: given.path, allow_empty: given.allowEmpty ?? false }
 
 /** `report.md` and `deliverables/report.md` mean the same place. */
-const guestName = (path: string): string =>
+export const guestName = (path: string): string =>
   path.startsWith('/') ? path : `/deliverables/${path.replace(/^deliverables\//, '')}`
 
 function told(chosen: ChosenExecutor): unknown {

@@ -180,7 +180,8 @@ async function whyNoOverlay(request: ForkRequest, parent: Parent, into: string):
   return triedOnce(stateHome(), { backend: asked, device: statSync(into).dev }, attempt)
 }
 
-async function tryOverlay(backend: Backend, lower: readonly string[], into: string): Promise<string | null> {
+/** Null when it was laid, and taken away again; else why not. */
+export async function tryOverlay(backend: Backend, lower: readonly string[], into: string): Promise<string | null> {
   if (backend.tryLayers === undefined) return `${backend.name} lays no layers`
   if (backend.capabilities['mount.layers'] === undefined)
     return `${backend.name} lays no layers when an ordinary user starts it`

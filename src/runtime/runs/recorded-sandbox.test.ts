@@ -48,7 +48,10 @@ function scripted(parts: {
     commands: { run: (_, options = {}) => (parts.run ?? missing)(options) },
     execute: (name) => (parts.execute ?? missing)(name),
     files: new Proxy({} as Sandbox['files'], { get: missing }),
+    shells: new Proxy({} as Sandbox['shells'], { get: missing }),
     describe: missing,
+    provision: missing,
+    catalog: missing,
     kill: async () => {},
     [Symbol.asyncDispose]: async () => {},
   }

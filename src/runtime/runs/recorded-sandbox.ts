@@ -5,14 +5,16 @@
 import type { ChangeSet } from '../../contract/recorded-action.ts'
 import { actionEnded, actionStarted } from '../../contract/recorded-action.ts'
 import type { ExecResult, RunOptions } from '../../contract/exec.ts'
+import type { Redaction } from '../../contract/redaction.ts'
 import type { Sandbox } from '../../contract/sandbox.ts'
-import { isGloveboxError } from '../../errors/error.ts'
+import { GloveboxError, isGloveboxError } from '../../errors/error.ts'
 import type { ActionLog } from '../../runs/action-log.ts'
 import type { Run } from '../../runs/run.ts'
 import { sandboxFiles } from '../files.ts'
 import { askedAction, askedCommand, shortened, type AskedAction } from './asked-action.ts'
 import { answeredByAction, answeredByCommand, filesOf, type Answered } from './action-files.ts'
 import { tapInput } from './input-tap.ts'
+import { recordedShells } from './recorded-shells.ts'
 
 /** Finds what has changed since it looked last. */
 export interface Looking {
@@ -30,6 +32,8 @@ export interface RecordingOptions {
   readonly run: Pick<Run, 'append'>
   readonly log: ActionLog
   readonly changes: Looking
+  /** Nothing that was asked is kept with a value in it. */
+  readonly redaction?: Redaction
   /** Told of an action that begins; what it answers is told of its end. */
   readonly onAction?: (progress: ActionProgress) => (ended: { readonly ok: boolean }) => void
 }
@@ -55,6 +59,14 @@ export function recordedSandbox(options: RecordingOptions): Sandbox {
     execute,
     files: sandboxFiles(execute),
     commands: { run },
+    shells: recordedShells(sandbox.shells, recording),
+    // A record has no words for it, and a replay could not perform it.
+    provision: async () => {
+      throw new GloveboxError('POLICY_DENIED', 'Cannot provision: the mounts of a run stay as they were recorded', {
+        hint: 'Name its mounts and vaults when it starts.',
+      })
+    },
+    catalog: () => sandbox.catalog(),
     kill: () => sandbox.kill(),
     [Symbol.asyncDispose]: () => sandbox.kill(),
   }
@@ -79,10 +91,11 @@ class Recording {
   }
 
   async perform<Answer>(
-    asked: AskedAction,
+    given: AskedAction,
     effect: () => Promise<Answer>,
     answered: (answer: Answer) => Answered,
   ): Promise<Answer> {
+    const asked = redactedAsking(given, this.#options.redaction)
     // What starts while somebody looks would be found by a look that is not its own.
     while (asked.mayChange && this.#looking !== undefined) await this.#looking
     const begun = await this.#begin(asked)
@@ -90,7 +103,9 @@ class Recording {
     let isOk = false
     try {
       const outcome = await settled(effect)
-      const changes = asked.mayChange ? await this.#look(begun) : undefined
+      const seen = asked.mayChange ? await this.#look(begun) : undefined
+      // A name can be a value, too.
+      const changes = seen === undefined ? undefined : (this.#options.redaction?.json(seen) ?? seen)
       await this.#end(asked, begun, 'error' in outcome ? refusedBy(outcome.error) : answered(outcome.answer), changes)
       if ('error' in outcome) throw outcome.error
       isOk = true
@@ -166,6 +181,17 @@ class Recording {
       },
       { durability: 'D2' },
     )
+  }
+}
+
+function redactedAsking(asked: AskedAction, redaction: Redaction | undefined): AskedAction {
+  if (redaction?.isActive !== true) return asked
+  const { about, input, content } = asked
+  return {
+    ...asked,
+    about: redaction.text(about),
+    input: redaction.json(input),
+    ...(content === undefined ? {} : { content: redaction.bytes(content) }),
   }
 }
 

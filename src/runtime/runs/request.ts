@@ -36,7 +36,7 @@ export interface RunRequest extends Identity, RunWatching {
 }
 
 /** The run's own mounts, /workspace and /deliverables, are always there. */
-export interface RunSandbox extends Pick<CreateOptions, 'backend' | 'layers' | 'env' | 'ownsProcess'> {
+export interface RunSandbox extends Pick<CreateOptions, 'backend' | 'layers' | 'env' | 'vaults' | 'ownsProcess'> {
   readonly mounts?: readonly MountRequest[]
 }
 

@@ -4,6 +4,7 @@ import type { Backend } from '../../contract/backend.ts'
 import type { Assignment, Outcome } from '../../contract/executor.ts'
 import { isGloveboxError } from '../../errors/error.ts'
 import type { Run } from '../../runs/run.ts'
+import { guestName } from './compose.ts'
 import { bringIn, type Input } from './inputs.ts'
 import { openMailbox, type MailboxOptions } from './mailbox.ts'
 import { openPhases, type Phases } from './phases.ts'
@@ -55,6 +56,7 @@ async function worked(options: WorkOptions, phases: Phases, stopping: AbortContr
   const place = await openWorkplace({
     run,
     prompt: request.prompt,
+    deliverables: (request.deliverables ?? []).map(({ path }) => guestName(path)),
     sandbox: options.sandbox,
     backend,
     backendVersion,

@@ -3,7 +3,10 @@
 // is a cache and no result, may hold what a login left, and a replay or a fork has to begin without it too.
 import { realpathSync } from 'node:fs'
 import type { Backend } from '../../contract/backend.ts'
+import type { CatalogRun } from '../../contract/catalog.ts'
+import type { ShellId } from '../../contract/ids.ts'
 import type { EventInput } from '../../contract/event.ts'
+import type { Redaction } from '../../contract/redaction.ts'
 import type { Sandbox } from '../../contract/sandbox.ts'
 import { openActionLog } from '../../runs/action-log.ts'
 import { startRecorded, syncArchive } from '../../runs/archive.ts'
@@ -22,6 +25,8 @@ import type { RunSandbox } from './request.ts'
 export interface WorkplaceOptions {
   readonly run: Run
   readonly prompt: string
+  /** Files that must be there at the end, as the guest names them. */
+  readonly deliverables: readonly string[]
   readonly sandbox: RunSandbox
   readonly backend: Backend
   readonly backendVersion: string | undefined
@@ -34,6 +39,12 @@ export interface Workplace {
   close(): Promise<void>
 }
 
+/** The same names in every replay: recorded actions call a shell by its name. */
+function numberedShells(): () => ShellId {
+  let count = 0
+  return () => `sh_${String((count += 1)).padStart(32, '0')}`
+}
+
 export async function openWorkplace(options: WorkplaceOptions): Promise<Workplace> {
   const { run, backend, backendVersion } = options
   const directory = realpathSync(run.directory)
@@ -42,7 +53,11 @@ export async function openWorkplace(options: WorkplaceOptions): Promise<Workplac
   const log = openActionLog(directory)
   // Before the sandbox is made, which lays stand-ins for protected names into the workspace while it lives.
   const layers = workspace.over && { upper: workspace.hostPath, lower: workspace.over.lower }
-  const changes = await openChangeWatch({ directory, layers })
+  const known: { redaction?: Redaction } = {}
+  // SECURITY: what holds a value is told by its hash, and not kept.
+  // test/attacks/vault-records: "a value that a command printed or kept is in no record of its run"
+  const mayKeep = (bytes: Uint8Array): boolean => !holdsValue(known.redaction, bytes)
+  const changes = await openChangeWatch({ directory, layers, mayKeep })
   await run.append(await startRecorded(directory), { durability: 'D2' })
   const { sandbox, planned } = await createPlannedSandbox({
     backend,
@@ -54,9 +69,15 @@ export async function openWorkplace(options: WorkplaceOptions): Promise<Workplac
       ...(options.sandbox.mounts ?? []),
     ],
     env: { ...options.sandbox.env, [promptVariable]: guestPromptFile },
+    ...(options.sandbox.vaults === undefined ? {} : { vaults: options.sandbox.vaults }),
     cwd: '/workspace',
     home: 'scratch',
+    catalog: { run: aboutRun(run, options.deliverables) },
+    newShellId: numberedShells(),
   })
+  const { redaction } = planned.secrets
+  known.redaction = redaction
+  run.conceal(redaction)
   const close = async (): Promise<void> => {
     try {
       await sandbox.kill()
@@ -71,7 +92,14 @@ export async function openWorkplace(options: WorkplaceOptions): Promise<Workplac
     await run.recordSandbox(manifestOf({ planned, backendVersion, directory }))
     const { onAction } = options
     return {
-      sandbox: recordedSandbox({ sandbox, run, log, changes, ...(onAction === undefined ? {} : { onAction }) }),
+      sandbox: recordedSandbox({
+        sandbox,
+        run,
+        log,
+        changes,
+        redaction,
+        ...(onAction === undefined ? {} : { onAction }),
+      }),
       close,
     }
   } catch (error) {
@@ -80,10 +108,20 @@ export async function openWorkplace(options: WorkplaceOptions): Promise<Workplac
   }
 }
 
+const holdsValue = (redaction: Redaction | undefined, bytes: Uint8Array): boolean =>
+  redaction?.isActive === true && Buffer.compare(redaction.bytes(bytes), bytes) !== 0
+
 const deliverablesMount = (directory: string): MountRequest => ({
   guestPath: '/deliverables',
   hostPath: placeIn(directory, 'deliverables'),
   mode: 'rw',
+})
+
+const aboutRun = ({ record }: Run, deliverables: readonly string[]): CatalogRun => ({
+  runId: record.run_id,
+  sessionId: record.session_id,
+  taskId: record.task_id,
+  deliverables: [...deliverables],
 })
 
 const baseLooked = ({ entries, complete }: BaseLook): EventInput => ({

@@ -43,7 +43,10 @@ export interface HostedCommands {
   readonly running: number
 }
 
-export function openCommands(sandbox: Sandbox, shelf: Shelf): HostedCommands {
+/** Whatever runs commands under a policy. */
+export type Runner = Pick<Sandbox, 'describe' | 'commands'>
+
+export function openCommands(sandbox: Runner, shelf: Shelf): HostedCommands {
   const known = new Map<string, HostedCommand>()
   let running = 0
 
@@ -82,7 +85,7 @@ export function openCommands(sandbox: Sandbox, shelf: Shelf): HostedCommands {
 }
 
 function startCommand(
-  sandbox: Sandbox,
+  sandbox: Runner,
   command: Command,
   options: Omit<RunOptions, 'signal' | 'onStdout' | 'onStderr'>,
   counted: (work: Promise<ExecResult>) => Promise<ExecResult>,
@@ -162,7 +165,7 @@ const tooMany = (): GloveboxError =>
     facts: { retryAfterSeconds: 1 },
   })
 
-function limitsOf(sandbox: Sandbox): { readonly stdout: number; readonly stderr: number } {
+function limitsOf(sandbox: Runner): { readonly stdout: number; readonly stderr: number } {
   const { policy } = sandbox.describe()
   const bytes = (field: string): number => {
     const value = policy.find((each) => each.field === field)?.value

@@ -4,13 +4,17 @@ import type { PolicyLayer, PolicyValues } from '../../contract/policy.ts'
 import type { SandboxId } from '../../contract/ids.ts'
 import type { Sandbox } from '../../contract/sandbox.ts'
 import { GloveboxError, isGloveboxError } from '../../errors/error.ts'
-import type { Boundaries, BoundaryRequest, Prepared } from '../../execs/boundaries.ts'
+import type { SecretUse } from '../../contract/vault.ts'
+import type { Boundaries, BoundaryRequest, CheckedSecrets, Prepared } from '../../execs/boundaries.ts'
 import { checkEnvironment } from '../../policy/environment.ts'
 import { builtInProtectedNames, findBuiltInProtection } from '../../policy/protect.ts'
 import { resolvePolicy } from '../../policy/resolve.ts'
+import { openRedaction, type LearningRedaction } from '../../vaults/redaction/redaction.ts'
+import { readUse } from '../../vaults/names.ts'
 import { discardPlanned, planSandbox, type Planned } from '../create.ts'
 import { asHostFault } from '../host-fault.ts'
 import { liveSandbox } from '../sandbox.ts'
+import type { VaultRequests } from '../secrets.ts'
 import { findLasting, preparedLasting } from './lasting-execs.ts'
 
 export interface ExecBoundariesOptions {
@@ -18,6 +22,7 @@ export interface ExecBoundariesOptions {
   /** Of the operator: what every request is measured by. */
   readonly layers: readonly PolicyLayer[]
   readonly env: Readonly<Record<string, string>>
+  readonly vaults?: VaultRequests | undefined
   /** Absent: the backend has no images. */
   readonly openForImage?: (image: string) => Promise<Backend>
 }
@@ -38,8 +43,11 @@ export const essentialNames = builtInProtectedNames.flatMap((name) => {
   return known?.essential === true ? [{ name, kind: known.kind, content: known.content }] : []
 })
 
-export function execBoundaries({ backend, layers, env, openForImage }: ExecBoundariesOptions): Boundaries {
+export function execBoundaries(options: ExecBoundariesOptions): Boundaries {
+  const { backend, layers, env, vaults = {}, openForImage } = options
   const { lasting } = backend
+  // One for all: execs of a project see each other's files.
+  const redaction = openRedaction()
   const layersFor = (values: PolicyValues): readonly PolicyLayer[] => [
     guestsOwn,
     ...layers,
@@ -49,21 +57,33 @@ export function execBoundaries({ backend, layers, env, openForImage }: ExecBound
     backend: backend.name,
     resolve: (values) => resolvePolicy(layersFor(values)),
     checkEnvironment,
+    redaction,
+    checkSecrets,
     checkImage: (image) => checkImage(backend, openForImage, image),
     async prepare(request) {
       const chosen = request.image === null || openForImage === undefined ? backend : await openForImage(request.image)
-      const planned = await plan(chosen, layersFor(request.values), { ...request, base: env })
-      return chosen.lasting === undefined
+      const planned = await plan(chosen, layersFor(request.values), { ...request, base: env, vaults, redaction })
+      // SECURITY: a lasting command's output lies on disk as it was said, before anybody has looked at it.
+      // test/attacks/vault-records: "a value that a command printed or kept is in no record of its exec"
+      return chosen.lasting === undefined || request.secrets.length > 0
         ? prepared(planned, request)
         : preparedLasting(planned, chosen.lasting, request)
     },
     ...(lasting === undefined
       ? {}
       : {
-          findAgain: (boundaryId, limits) => findLasting(lasting, boundaryId, limits),
+          findAgain: (boundaryId, limits) => findLasting(lasting, boundaryId, { ...limits, redaction }),
           sweep: (keep) => lasting.sweep(keep),
         }),
     destroy: (boundaryId) => backend.destroy(boundaryId as SandboxId),
+  }
+}
+
+function checkSecrets(uses: readonly SecretUse[]): CheckedSecrets {
+  const asked = uses.map(readUse)
+  return {
+    names: [...new Set(asked.map(({ name }) => name))],
+    variables: asked.flatMap(({ as }) => ('env' in as ? [as.env] : [])),
   }
 }
 
@@ -89,6 +109,8 @@ async function checkImage(
 }
 
 interface Planning extends BoundaryRequest {
+  readonly vaults: VaultRequests
+  readonly redaction: LearningRedaction
   readonly base: Readonly<Record<string, string>>
 }
 
@@ -103,15 +125,19 @@ async function plan(backend: Backend, layers: readonly PolicyLayer[], request: P
         mode,
       })),
       env: request.base,
+      vaults: request.vaults,
+      redaction: request.redaction,
       cwd: '/workspace/work',
       home: 'scratch',
+      // One command, which may outlive this process: nobody would keep it current.
+      catalog: 'none',
     })
   } catch (error) {
     throw asHostFault(error, 'make the sandbox')
   }
 }
 
-function prepared(planned: Planned, { argv, cwd, env }: BoundaryRequest): Prepared {
+function prepared(planned: Planned, { argv, cwd, env, secrets }: BoundaryRequest): Prepared {
   let sandbox: Sandbox | undefined
   let isDiscarded = false
   const discard = async (): Promise<void> => {
@@ -125,7 +151,15 @@ function prepared(planned: Planned, { argv, cwd, env }: BoundaryRequest): Prepar
       if (signal.aborted)
         throw new GloveboxError('CANCELLED', 'Cannot run the command: it was cancelled before it began')
       sandbox = await make(planned, discard)
-      const { ended } = await sandbox.commands.run(argv, { cwd, env, onStdout, onStderr, signal, keepBytes: 0 })
+      const { ended } = await sandbox.commands.run(argv, {
+        cwd,
+        env,
+        secrets,
+        onStdout,
+        onStderr,
+        signal,
+        keepBytes: 0,
+      })
       return ended
     },
     async close() {

@@ -46,6 +46,7 @@ export async function openServedExecs({
       backend,
       layers: settings.layers,
       env: settings.env ?? {},
+      vaults: settings.vaults,
       ...(images === undefined ? {} : { openForImage: (image) => images.open(image) }),
     }),
     log,

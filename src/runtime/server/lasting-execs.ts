@@ -4,6 +4,7 @@ import type { Ended } from '../../contract/exec.ts'
 import type { SandboxId } from '../../contract/ids.ts'
 import type { LastingCommand, LastingCommands, LastingFollow } from '../../contract/lasting.ts'
 import type { GuestPath } from '../../contract/mount.ts'
+import type { Redaction } from '../../contract/redaction.ts'
 import { GloveboxError } from '../../errors/error.ts'
 import type { BoundaryRequest, Following, FoundAgain, Prepared } from '../../execs/boundaries.ts'
 import { howItEnded } from '../../process/collect.ts'
@@ -27,7 +28,8 @@ export function preparedLasting(
       command = await lasting.start(planned.id, planned.plan, request).catch((error: unknown) => {
         throw asHostFault(error, 'make the sandbox')
       })
-      return follow(command, { ...following, from: { stdout: 0, stderr: 0 }, timeoutMs })
+      const { redaction } = planned.secrets
+      return follow(command, { ...following, from: { stdout: 0, stderr: 0 }, timeoutMs, redaction })
     },
     async close() {
       await command?.close()
@@ -39,23 +41,26 @@ export function preparedLasting(
 export async function findLasting(
   lasting: LastingCommands,
   boundaryId: string,
-  { timeoutMs }: { readonly timeoutMs: number },
+  { timeoutMs, redaction }: { readonly timeoutMs: number; readonly redaction: Redaction },
 ): Promise<FoundAgain | undefined> {
   const command = await lasting.find(boundaryId as SandboxId)
   if (command === undefined) return undefined
   return {
-    run: (following) => follow(command, { ...following, timeoutMs: Math.max(1, timeoutMs - command.elapsedMs()) }),
+    run: (following) =>
+      follow(command, { ...following, timeoutMs: Math.max(1, timeoutMs - command.elapsedMs()), redaction }),
     close: () => command.close(),
   }
 }
 
 async function follow(
   command: LastingCommand,
-  { timeoutMs, signal, ...output }: Following & LastingFollow & { readonly timeoutMs: number },
+  { timeoutMs, signal, redaction, ...output }: LastingFollowed,
 ): Promise<Ended> {
   const deadline = readDeadline(timeoutMs, signal, () => command.kill())
+  const [stdout, stderr] = [redacted(redaction, output.onStdout), redacted(redaction, output.onStderr)]
   try {
-    const exit: ProcessExit = await command.follow(output)
+    const exit: ProcessExit = await command.follow({ ...output, onStdout: stdout.push, onStderr: stderr.push })
+    await Promise.all([stdout.end(), stderr.end()])
     if (exit.setupFailed !== undefined && deadline.fired() === undefined)
       throw new GloveboxError('BOUNDARY_FAILED', 'Cannot run the command: the boundary could not be set up', {
         hint: 'Nothing has run. `glovebox doctor` tells what is wrong with the backend.',
@@ -65,4 +70,18 @@ async function follow(
   } finally {
     deadline.clear()
   }
+}
+
+interface LastingFollowed extends Following, LastingFollow {
+  readonly timeoutMs: number
+  readonly redaction: Redaction
+}
+
+/** The next server goes on behind the bytes that were written, so that there must be as many as the command wrote. */
+function redacted(redaction: Redaction, pass: Following['onStdout']) {
+  const redactor = redaction.open({ sameLength: true })
+  const passOn = async (bytes: Uint8Array): Promise<void> => {
+    if (bytes.length > 0) await pass(bytes)
+  }
+  return { push: (chunk: Uint8Array) => passOn(redactor.push(chunk)), end: () => passOn(redactor.end()) }
 }

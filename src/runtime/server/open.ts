@@ -8,6 +8,9 @@ import type { Store } from '../../contract/store.ts'
 import { openAudit, type AuditLog } from '../audit.ts'
 import { defaultBackend } from '../create.ts'
 import { loadSettings, type Settings } from '../settings.ts'
+import { openLeases } from '../pool/leases.ts'
+import { openRealPool } from '../pool/open.ts'
+import { refuseModule } from '../pool/provider.ts'
 import { stateHome } from '../state.ts'
 import { openServedBackends, type ServedBackends } from './backends.ts'
 import { openServedExecs, type ServedExecs } from './execs.ts'
@@ -15,6 +18,7 @@ import { openOnce, type Once } from './idempotency.ts'
 import { databaseUrl, dataHome, serverKey } from './place.ts'
 import { openRunHouse, type RunHouse } from './runs.ts'
 import { defaultSandboxLimits, openSandboxHouse, type SandboxHouse, type SandboxLimits } from './sandboxes.ts'
+import { openSnapshotHouse, type SnapshotHouse } from './snapshots.ts'
 import { openTokenDesk, type TokenDesk } from './tokens.ts'
 import { placeWorkspace } from './workspace.ts'
 
@@ -40,6 +44,7 @@ export interface OpenedServer {
   readonly once: Once
   readonly backends: ServedBackends
   readonly house: SandboxHouse
+  readonly snapshots: SnapshotHouse
   readonly runs: RunHouse
   readonly execs: ServedExecs
   /** Signs what callers carry back to us. */
@@ -56,6 +61,7 @@ const auditLingerMs = 5
 export async function openServer(request: ServerRequest): Promise<OpenedServer> {
   const { directory, settingsFile, onFault } = request
   const settings = await loadSettings({ directory, ...(settingsFile === undefined ? {} : { settingsFile }) })
+  refuseModule(settings.pool)
   const state = stateHome()
   const data = dataHome(request.data)
   const key = serverKey(state)
@@ -69,10 +75,23 @@ export async function openServer(request: ServerRequest): Promise<OpenedServer> 
     await store.close()
     throw error
   }
-  const [first = settings.backend ?? defaultBackend(), ...others] = request.backends ?? []
-  const backends = openServedBackends([first, ...others], settings.docker)
+  const { pool: poolSettings } = settings
+  const [first = poolSettings?.use ?? settings.backend ?? defaultBackend(), ...others] = request.backends ?? []
+  const backends = openServedBackends([first, ...others], dockerSettings(settings))
   const limits = { ...defaultSandboxLimits, ...request.sandboxLimits }
-  const house = openSandboxHouse({ backends, layers: settings.layers, env: settings.env ?? {}, limits })
+  const real = openRealPool({
+    state,
+    backends,
+    leases: await openLeases({ state, store, timeoutSeconds: poolSettings?.lease_timeout }),
+    layers: settings.layers,
+    env: settings.env ?? {},
+    vaults: settings.vaults,
+    settings: poolSettings,
+    limits: { replicas: limits.total, idleMs: limits.idleMs, waitMs: limits.waitMs },
+    lifeMs: limits.lifeMs,
+    operatorEnv: process.env,
+  })
+  const house = openSandboxHouse({ ...real, state, limits, mountRoots: poolSettings?.mount_roots ?? [] })
   const root = join(data, 'runs')
   mkdirSync(root, { recursive: true, mode: 0o700 })
   const runs = openRunHouse({
@@ -106,6 +125,7 @@ export async function openServer(request: ServerRequest): Promise<OpenedServer> 
     once: openOnce(store.idempotency),
     backends,
     house,
+    snapshots: openSnapshotHouse({ state, ...real }),
     runs,
     execs,
     key,
@@ -119,6 +139,9 @@ export async function openServer(request: ServerRequest): Promise<OpenedServer> 
     },
   }
 }
+
+const dockerSettings = ({ docker, pool }: Settings): Settings['docker'] =>
+  pool?.image === undefined ? docker : { ...docker, image: pool.image }
 
 /** The database was damaged and began empty; what execs and runs there are stands in their files. */
 async function indexAnew(

@@ -48,6 +48,7 @@ export async function composeServedRun(
     settings: {
       layers: settings.layers,
       ...(settings.env === undefined ? {} : { env: settings.env }),
+      ...(settings.vaults === undefined ? {} : { vaults: settings.vaults }),
       run: runOf(request, settings),
     },
     layers: layersOf(request),

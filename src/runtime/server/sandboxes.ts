@@ -1,52 +1,45 @@
-// Sandboxes that live in the server and are used over the wire. Each has its own empty workspace, belongs to a project, and
-// ends when somebody ends it, when nobody has used it for a while, or when its life is over. None outlives the server.
-import type { OperatorPolicy, PolicyLayer } from '../../contract/policy.ts'
-import type { SandboxId } from '../../contract/ids.ts'
+// Sandboxes that a server keeps and that are used over the wire. Each belongs to a project, lies in a directory of its own, and is open
+// while it is used: one that nobody uses for a while gives back all but its files, and comes back with the next use, also after the
+// server was started anew. It ends when somebody ends it, or when its life is over.
+import type { BoundaryUsage } from '../../contract/backend.ts'
+import { isSandboxId, type SandboxId } from '../../contract/ids.ts'
+import type { HostPath } from '../../contract/mount.ts'
+import type { PolicyValues } from '../../contract/policy.ts'
+import type { SandboxKey } from '../../contract/provider.ts'
 import type { Sandbox } from '../../contract/sandbox.ts'
 import type { Page, PageRequest } from '../../contract/store.ts'
+import type { PoolStats } from '../../pool/snapshot.ts'
 import { GloveboxError } from '../../errors/error.ts'
-import { createSandbox } from '../create.ts'
-import type { ServedBackends } from './backends.ts'
-import { openCommands, type HostedCommands } from './commands.ts'
-import { openShelf } from './shelf.ts'
+import { standingOf } from '../pool/life.ts'
+import type { LayoutName } from '../pool/layout.ts'
+import type { RealPool } from '../pool/open.ts'
+import { memberPlace } from '../pool/place.ts'
+import type { Ending, MemberRecord } from '../pool/record.ts'
+import { sizeOf, type Size } from '../pool/size.ts'
+import type { MountRequest } from '../mount-text.ts'
+import { requireAllowed } from './caller-mounts.ts'
+import type { HostedCommands } from './commands.ts'
+import { createHosting, type Hosted } from './hosted.ts'
+import { admittance, type SandboxLimits } from './quota.ts'
 import { openTurns } from './turns.ts'
 
-const minute = 60_000
+export { defaultSandboxLimits, type SandboxLimits } from './quota.ts'
 
-export interface SandboxLimits {
-  readonly perToken: number
-  /** In making at the same time, of all tokens in turn: each costs the host a namespace and a group. */
-  readonly making: number
-  readonly total: number
-  readonly lifeMs: number
-  readonly maxLifeMs: number
-  readonly idleMs: number
-  /** What may be uploaded into one sandbox. */
-  readonly uploadBytes: number
-  readonly uploadFiles: number
-  /** Output of commands that have ended, of all sandboxes together. */
-  readonly keptOutputBytes: number
-}
-
-export const defaultSandboxLimits: SandboxLimits = {
-  perToken: 128,
-  making: 8,
-  total: 1024,
-  lifeMs: 60 * minute,
-  maxLifeMs: 24 * 60 * minute,
-  idleMs: 30 * minute,
-  uploadBytes: 1024 * 1024 * 1024,
-  uploadFiles: 20_000,
-  keptOutputBytes: 128 * 1024 * 1024,
-}
+/** `active`: open here. `warm`: parked here. `resting`: its files are there, or another process has it. */
+export type SandboxState = 'active' | 'warm' | 'resting' | 'paused'
 
 export interface HostedSandbox {
   readonly id: SandboxId
   readonly project: string
   readonly tokenId: string
+  readonly key: string | null
   readonly name: string | null
+  readonly metadata: Readonly<Record<string, string>>
+  readonly backend: string
+  readonly state: SandboxState
   readonly createdAt: string
   readonly expiresAt: string
+  /** Using it opens it where it rests. */
   readonly sandbox: Sandbox
   readonly commands: HostedCommands
   /** Counts what is brought in; QUOTA_EXCEEDED when it is too much. */
@@ -56,116 +49,109 @@ export interface HostedSandbox {
 export interface HostRequest {
   readonly project: string
   readonly tokenId: string
+  /** The same key gives the same sandbox. */
+  readonly key?: string | undefined
   readonly name?: string | undefined
+  readonly metadata?: Readonly<Record<string, string>> | undefined
   readonly backend?: string | undefined
-  readonly policy?: OperatorPolicy | undefined
+  readonly policy?: PolicyValues | undefined
   readonly env?: Readonly<Record<string, string>> | undefined
   readonly cwd?: string | undefined
+  readonly layout?: LayoutName | undefined
+  /** Of this host, below the roots that the operator allows. */
+  readonly mounts?: readonly MountRequest[] | undefined
+  readonly snapshot?: string | undefined
   readonly lifeMs?: number | undefined
+  readonly atEnd?: Ending | undefined
+}
+
+export interface SandboxFilter {
+  readonly project?: string | undefined
+  /** All of these. */
+  readonly metadata?: Readonly<Record<string, string>> | undefined
+  readonly states?: readonly SandboxState[] | undefined
+}
+
+/** What it costs the host now; what nobody counts is absent. */
+export interface SandboxUsage extends BoundaryUsage {
+  readonly disk: Size
 }
 
 export interface SandboxHouse {
-  create(request: HostRequest): Promise<HostedSandbox>
-  /** Using it keeps it from ending for idleness. */
+  /** `isNew` is false where the key had one already. */
+  acquire(request: HostRequest): Promise<{ readonly hosted: HostedSandbox; readonly isNew: boolean }>
+  /** From memory, or from the disk where it rests. */
   find(id: string): HostedSandbox | undefined
-  list(filter: { readonly project?: string | undefined }, page: PageRequest): Page<HostedSandbox>
+  list(filter: SandboxFilter, page: PageRequest): Page<HostedSandbox>
+  /** Parks it: the next use takes it back with no start. */
+  release(id: string): Promise<void>
   destroy(id: string): Promise<void>
+  /** Its life ends so long from now. */
+  renew(id: string, lifeMs: number): Promise<void>
+  /** Ends what runs, and keeps the files. */
+  pause(id: string): Promise<void>
+  resume(id: string): Promise<void>
+  fork(
+    id: string,
+    asked: { readonly count: number; readonly lifeMs?: number | undefined; readonly tokenId: string },
+  ): Promise<readonly HostedSandbox[]>
+  /** Does not open it. */
+  usage(id: string): Promise<SandboxUsage>
+  stats(): PoolStats
+  /** Made ahead, and claimed by nobody yet. */
+  readonly ready: number
   readonly size: number
   /** Commands at work in all of them. */
   readonly busy: number
   close(): Promise<void>
 }
 
-export interface HouseOptions {
-  readonly backends: ServedBackends
-  /** Of the operator: what every request is measured by. */
-  readonly layers: readonly PolicyLayer[]
-  readonly env: Readonly<Record<string, string>>
+export interface HouseOptions extends RealPool {
+  readonly state: HostPath
   readonly limits: SandboxLimits
+  readonly mountRoots: readonly string[]
 }
 
-interface Kept {
-  readonly hosted: HostedSandbox
-  readonly life: NodeJS.Timeout
-  usedAt: number
-}
-
-const sweepMs = 15_000
-
-export function openSandboxHouse({ backends, layers, env, limits }: HouseOptions): SandboxHouse {
-  const kept = new Map<string, Kept>()
-  const making = new Map<string, number>()
+export function openSandboxHouse(options: HouseOptions): SandboxHouse {
+  const { pool, members, lifetimes, limits } = options
+  const admit = admittance(limits, members)
   const turns = openTurns(limits.making)
-  const shelf = openShelf(limits.keptOutputBytes)
+  const hosting = createHosting(options)
   let isClosed = false
+  // Quotas count them from the first request on.
+  members.records()
 
-  const destroy = async (id: string): Promise<void> => {
-    const known = kept.get(id)
-    if (known === undefined) return
-    kept.delete(id)
-    clearTimeout(known.life)
-    await known.hosted.sandbox.kill()
+  const checkLife = (lifeMs: number | undefined): void => {
+    if ((lifeMs ?? 0) <= limits.maxLifeMs) return
+    throw new GloveboxError(
+      'POLICY_ESCALATION',
+      `Cannot give the sandbox its time: lifeMs is above ${limits.maxLifeMs}`,
+      {
+        facts: { field: 'lifeMs', asked: lifeMs, allowed: limits.maxLifeMs },
+      },
+    )
+  }
+  const hostedOf = (record: MemberRecord): Hosted => hosting.hosted(record)
+  const idOf = (id: string): SandboxId => {
+    const found = isSandboxId(id) ? members.read(id) : undefined
+    if (found === undefined || standingOf(found) === 'over') throw gone()
+    return found.id
   }
 
-  const sweep = setInterval(() => {
-    const idleSince = performance.now() - limits.idleMs
-    for (const [id, { hosted, usedAt }] of kept)
-      if (usedAt < idleSince && hosted.commands.running === 0) void destroy(id).catch(() => {})
-  }, sweepMs).unref()
-
-  const admit = (tokenId: string): (() => void) => {
-    const own = [...kept.values()].filter(({ hosted }) => hosted.tokenId === tokenId).length
-    const underway = making.get(tokenId) ?? 0
-    const all = [...making.values()].reduce((sum, count) => sum + count, kept.size)
-    if (own + underway >= limits.perToken) throw quota(`the token has ${limits.perToken} sandboxes`)
-    if (all >= limits.total) throw busy('the server has as many sandboxes as it may')
-    making.set(tokenId, underway + 1)
-    return () => {
-      const left = (making.get(tokenId) ?? 1) - 1
-      if (left === 0) making.delete(tokenId)
-      else making.set(tokenId, left)
-    }
-  }
-
-  const make = async (request: HostRequest): Promise<HostedSandbox> => {
-    const backend = await backends.get(request.backend)
-    const sandbox = await createSandbox({
-      backend,
-      layers: [...layers, ...layerOf(request)],
-      env: { ...env, ...request.env },
-      ...(request.cwd === undefined ? {} : { cwd: request.cwd }),
-    })
-    if (isClosed) {
-      await sandbox.kill()
-      throw busy('the server is about to stop')
-    }
-    return host(sandbox, request)
-  }
-
-  const host = (sandbox: Sandbox, { project, tokenId, name, lifeMs = limits.lifeMs }: HostRequest): HostedSandbox => {
-    const now = Date.now()
-    const hosted: HostedSandbox = {
-      id: sandbox.id,
-      project,
-      tokenId,
-      name: name ?? null,
-      createdAt: new Date(now).toISOString(),
-      expiresAt: new Date(now + lifeMs).toISOString(),
-      sandbox,
-      commands: openCommands(sandbox, shelf),
-      takeUpload: uploadCounter(limits),
-    }
-    const life = setTimeout(() => void destroy(sandbox.id).catch(() => {}), lifeMs).unref()
-    kept.set(sandbox.id, { hosted, life, usedAt: performance.now() })
-    return hosted
+  const make = async (request: HostRequest): Promise<{ readonly hosted: HostedSandbox; readonly isNew: boolean }> => {
+    const { project, key, mounts, ...rest } = request
+    requireAllowed(mounts ?? [], options.mountRoots)
+    const asked: SandboxKey | undefined = key === undefined ? undefined : { user: project, thread: key }
+    const { handle, source } = await pool.acquire(asked, { request: { ...rest, project, mounts } })
+    const isNew = source === 'created' && handle.isNew
+    if (!isNew && request.lifeMs !== undefined) await lifetimes.renew(handle.id, request.lifeMs)
+    return { hosted: hostedOf(handle.record), isNew }
   }
 
   return {
-    async create(request) {
-      if ((request.lifeMs ?? 0) > limits.maxLifeMs)
-        throw new GloveboxError('POLICY_ESCALATION', `Cannot create the sandbox: lifeMs is above ${limits.maxLifeMs}`, {
-          facts: { field: 'lifeMs', asked: request.lifeMs, allowed: limits.maxLifeMs },
-        })
+    async acquire(request) {
+      checkLife(request.lifeMs)
+      if (isClosed) throw stopping()
       const leave = admit(request.tokenId)
       const giveTurn = await turns.take(request.tokenId)
       try {
@@ -176,70 +162,99 @@ export function openSandboxHouse({ backends, layers, env, limits }: HouseOptions
       }
     },
     find(id) {
-      const known = kept.get(id)
-      if (known !== undefined) known.usedAt = performance.now()
-      return known?.hosted
+      if (!isSandboxId(id)) return undefined
+      const record = pool.find(id)?.record ?? members.read(id)
+      if (record === undefined || standingOf(record) === 'over') {
+        hosting.forget(id)
+        return undefined
+      }
+      return hostedOf(record)
     },
-    list: ({ project }, page) =>
-      pageOf(
-        [...kept.values()].map(({ hosted }) => hosted),
-        project,
-        page,
-      ),
-    destroy,
+    list(filter, page) {
+      const wanted = members.records().filter((record) => isWanted(record, filter, (one) => hosting.stateOf(one)))
+      const { rows, next } = pageOf(wanted, page)
+      return { rows: rows.map(hostedOf), next }
+    },
+    release: async (id) => pool.release(idOf(id)),
+    async destroy(id) {
+      if (!isSandboxId(id)) return
+      await pool.destroy(id)
+      hosting.forget(id)
+    },
+    async renew(id, lifeMs) {
+      checkLife(lifeMs)
+      await lifetimes.renew(idOf(id), lifeMs)
+      hosting.schedule(idOf(id))
+    },
+    pause: (id) => lifetimes.pause(idOf(id)),
+    resume: async (id) => void (await lifetimes.live(idOf(id))),
+    async fork(id, asked) {
+      checkLife(asked.lifeMs)
+      const leaves = Array.from({ length: asked.count }, () => admit(asked.tokenId))
+      try {
+        return (await lifetimes.fork(idOf(id), asked)).map(({ record }) => hostedOf(record))
+      } finally {
+        for (const leave of leaves) leave()
+      }
+    },
+    async usage(id) {
+      const known = idOf(id)
+      const [running, disk] = await Promise.all([
+        pool.find(known)?.usage() ?? {},
+        sizeOf(memberPlace(options.state, known)),
+      ])
+      return { ...running, disk }
+    },
+    stats: () => pool.stats(),
+    get ready() {
+      return members.spares.ready
+    },
     get size() {
-      return kept.size
+      return pool.list().length
     },
     get busy() {
-      return [...kept.values()].reduce((sum, { hosted }) => sum + hosted.commands.running, 0)
+      return hosting.busy
     },
     async close() {
       isClosed = true
-      clearInterval(sweep)
-      await Promise.allSettled([...kept.keys()].map(destroy))
+      hosting.close()
+      await pool.shutdown()
     },
   }
 }
 
-const layerOf = ({ policy }: HostRequest): readonly PolicyLayer[] =>
-  policy === undefined ? [] : [{ layer: 'request', source: 'POST /sandboxes', values: policy }]
-
-function uploadCounter(limits: SandboxLimits): (bytes: number) => void {
-  let bytes = 0
-  let files = 0
-  return (more) => {
-    if (bytes + more > limits.uploadBytes || files + 1 > limits.uploadFiles)
-      throw quota(
-        `at most ${limits.uploadFiles} files and ${limits.uploadBytes} bytes may be uploaded into one sandbox`,
-      )
-    bytes += more
-    files += 1
-  }
+function isWanted(
+  record: MemberRecord,
+  { project, metadata = {}, states }: SandboxFilter,
+  stateOf: (record: MemberRecord) => SandboxState,
+): boolean {
+  if (standingOf(record) === 'over') return false
+  if (project !== undefined && record.project !== project) return false
+  if (!Object.entries(metadata).every(([name, value]) => record.metadata[name] === value)) return false
+  return states === undefined || states.includes(stateOf(record))
 }
 
 /** Newest first, as the store has it. */
-function pageOf(
-  all: readonly HostedSandbox[],
-  project: string | undefined,
-  { limit, after }: PageRequest,
-): Page<HostedSandbox> {
-  const keyOf = ({ createdAt, id }: HostedSandbox): string => `${createdAt} ${id}`
-  const behind = after === undefined ? undefined : `${after.created_at} ${after.id}`
+function pageOf(all: readonly MemberRecord[], { limit, after }: PageRequest): Page<MemberRecord> {
+  const keyOf = ({ created_at: at, id }: Pick<MemberRecord, 'created_at'> & { readonly id: string }): string =>
+    `${at} ${id}`
+  const behind = after === undefined ? undefined : keyOf(after)
   const found = all
-    .filter((one) => project === undefined || one.project === project)
     .filter((one) => behind === undefined || keyOf(one) < behind)
     .toSorted((one, other) => (keyOf(one) < keyOf(other) ? 1 : -1))
   const rows = found.slice(0, limit)
   const last = rows.at(-1)
   const hasMore = found.length > rows.length && last !== undefined
-  return { rows, next: hasMore ? { created_at: last.createdAt, id: last.id } : null }
+  return { rows, next: hasMore ? { created_at: last.created_at, id: last.id } : null }
 }
 
-const quota = (cause: string): GloveboxError =>
-  new GloveboxError('QUOTA_EXCEEDED', `Cannot go on: ${cause}`, { hint: 'Delete sandboxes that are no longer needed.' })
+/** As the routes tell it: a client must be able to tell a sandbox that is gone from a file that is not there. */
+const gone = (): GloveboxError =>
+  new GloveboxError('NOT_FOUND', 'Cannot find the sandbox: there is none with that name', {
+    facts: { what: 'sandbox' },
+  })
 
-const busy = (cause: string): GloveboxError =>
-  new GloveboxError('TOO_MANY_REQUESTS', `Cannot create the sandbox now: ${cause}`, {
-    hint: 'Wait as long as Retry-After says.',
+const stopping = (): GloveboxError =>
+  new GloveboxError('DRAINING', 'Cannot create the sandbox: the server is about to stop', {
     facts: { retryAfterSeconds: 1 },
   })

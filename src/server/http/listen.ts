@@ -1,13 +1,15 @@
 // The socket. Node's own parser refuses what two readers could read differently (two lengths, bare line feeds, folded
 // headers); what it refuses is told in our one shape, and whoever sends too slowly is not waited for.
 import { chmodSync, rmSync } from 'node:fs'
-import { createServer, STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { v7 } from 'uuid'
 import { GloveboxError } from '../../errors/error.ts'
 import type { Limits } from './limits.ts'
-import { problemOf, problemType } from './problem.ts'
+import { problemOf } from './problem.ts'
+import { refuseOnSocket } from './raw-answer.ts'
+import type { UpgradeListener } from './upgrade.ts'
 
 export type Place = { readonly host: string; readonly port: number } | { readonly socket: string }
 export type RequestListener = (incoming: IncomingMessage, outgoing: ServerResponse) => unknown
@@ -22,7 +24,12 @@ export interface Listening {
 
 const slowlyMs = 1000
 
-export async function listen(place: Place, listener: RequestListener, limits: Limits): Promise<Listening> {
+export interface Listeners {
+  readonly onRequest: RequestListener
+  readonly onUpgrade: UpgradeListener
+}
+
+export async function listen(place: Place, { onRequest, onUpgrade }: Listeners, limits: Limits): Promise<Listening> {
   const server = createServer(
     {
       maxHeaderSize: limits.headerBytes,
@@ -35,10 +42,11 @@ export async function listen(place: Place, listener: RequestListener, limits: Li
       // test/e2e/server-transport: "what two readers could read differently is refused"
       insecureHTTPParser: false,
     },
-    (incoming, outgoing) => void listener(incoming, outgoing),
+    (incoming, outgoing) => void onRequest(incoming, outgoing),
   )
   server.maxConnections = limits.connections
   server.on('clientError', refuseUnread)
+  server.on('upgrade', onUpgrade)
   await open(server, place)
   const address = server.address()
   return {
@@ -93,16 +101,7 @@ function refuseUnread(error: ParseError, socket: Duplex): void {
     socket.destroy()
     return
   }
-  const { status, text } = problemOf(unreadable(error), `req_${v7().replaceAll('-', '')}`)
-  const head = [
-    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
-    'Connection: close',
-    'Cache-Control: no-store',
-    'X-Content-Type-Options: nosniff',
-    `Content-Type: ${problemType}`,
-    `Content-Length: ${Buffer.byteLength(text)}`,
-  ]
-  socket.end(`${head.join('\r\n')}\r\n\r\n${text}`)
+  refuseOnSocket(socket, problemOf(unreadable(error), `req_${v7().replaceAll('-', '')}`))
 }
 
 /** An answer that is under way must not be mixed with another. */

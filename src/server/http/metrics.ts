@@ -11,6 +11,8 @@ export interface Metrics {
   }): void
   /** Counted when somebody looks. */
   gauge(name: string, help: string, count: () => number): void
+  /** As many values as the label has. */
+  counts(name: string, help: string, label: string, counts: () => Readonly<Record<string, number>>): void
   text(): Promise<string>
 }
 
@@ -38,6 +40,12 @@ export function createMetrics(): Metrics {
     },
     gauge(name, help, count) {
       const gauge: Gauge = new Gauge({ name, help, registers: [register], collect: () => gauge.set(count()) })
+    },
+    counts(name, help, label, counts) {
+      const collect = (): void => {
+        for (const [value, count] of Object.entries(counts())) gauge.set({ [label]: value }, count)
+      }
+      const gauge: Gauge = new Gauge({ name, help, labelNames: [label], registers: [register], collect })
     },
     text: () => register.metrics(),
   }

@@ -28,7 +28,7 @@ export function openApiOf(routes: readonly Route[], version: string): OpenApiDoc
   const registry = app.openAPIRegistry
   registry.registerComponent('securitySchemes', bearer, { type: 'http', scheme: 'bearer' })
   const components = new Map<string, NamedSchema>()
-  for (const route of routes) registry.registerPath(pathOf(route, components))
+  for (const route of routes) if (route.attach === undefined) registry.registerPath(pathOf(route, components))
   refer(problem, components)
   for (const [name, { schema }] of components) registry.registerComponent('schemas', name, componentOf(name, schema))
   return app.getOpenAPI31Document({

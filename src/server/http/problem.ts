@@ -62,7 +62,7 @@ function headersOf(status: number, facts: Readonly<Record<string, unknown>> = {}
   if (status === 401) return { 'www-authenticate': 'Bearer realm="glovebox"' }
   if (status === 405 && typeof allow === 'string') return { allow }
   if (status === 416 && typeof sizeBytes === 'number') return { 'content-range': `bytes */${sizeBytes}` }
-  if (status === 429 || status === 503)
+  if (status === 429 || status === 503 || typeof wait === 'number')
     return { 'retry-after': String(typeof wait === 'number' ? Math.max(1, Math.ceil(wait)) : retryAfterSeconds) }
   return {}
 }

@@ -14,6 +14,7 @@ import type { TokenScope } from '../../contract/store.ts'
 import type { ErrorCode } from '../../errors/table.ts'
 import type { Answer } from './answer.ts'
 import type { Principal } from './principal.ts'
+import type { Attached } from './socket.ts'
 
 export type Method = 'get' | 'post' | 'put' | 'delete'
 
@@ -70,6 +71,9 @@ export interface RouteSpec<Params, Query, Body> {
   /** Goes on while the server drains: reading, and ending what runs. Default: only GET. */
   readonly whileDraining?: boolean
   handle(call: Call<Params, Query, Body>): Promise<Answer>
+  /** For a request that asks for a WebSocket. What it throws is answered as HTTP, before anything is upgraded. A route with it is
+   * no operation of the document, which knows none of these. */
+  attach?(call: Call<Params, Query, undefined>): Promise<Attached>
 }
 
 /** One request, checked: the token is good for the scope, and the input fits its schemas. */

@@ -12,12 +12,15 @@ import { listen, type Place } from './listen.ts'
 import type { Log } from './logs.ts'
 import { createMetrics } from './metrics.ts'
 import { openApiOf, type OpenApiDocument } from './openapi.ts'
+import { watchPool } from './pool-metrics.ts'
 import { problemOf } from './problem.ts'
 import { openRefusals } from './refusals.ts'
 import { respondProblem } from './respond.ts'
 import { allRoutes } from './routes/all.ts'
 import { referenceRoute } from './routes/reference.ts'
 import { createThrottle } from './throttle.ts'
+import { createTickets } from './tickets.ts'
+import { createUpgrader } from './upgrade.ts'
 import { GloveboxError } from '../../errors/error.ts'
 
 export interface ServeOptions {
@@ -50,13 +53,15 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   )
   const hosts = new Set<string>()
   const lister = { cursors: createCursors(opened.key), pageRows: limits.pageRows }
-  const routes = allRoutes({ ...opened, drain, metrics, lister, document: () => document })
+  const tickets = createTickets()
+  const routes = allRoutes({ ...opened, tickets, drain, metrics, lister, document: () => document })
   const document = openApiOf(routes, options.version)
   metrics.gauge('glovebox_sandboxes', 'Sandboxes that live.', () => opened.house.size)
+  watchPool(metrics, opened.house)
   metrics.gauge('glovebox_commands_running', 'Commands at work in sandboxes.', () => opened.house.busy)
   metrics.gauge('glovebox_runs_running', 'Runs at work.', () => opened.runs.running)
   metrics.gauge('glovebox_execs_running', 'Execs at work.', () => opened.execs.execs.running)
-  const app = createApp({
+  const parts = {
     routes: [...routes, referenceRoute(document)],
     authenticate: createAuthenticator(opened.desk),
     rules: { hosts, origins: new Set(options.allowOrigins), limits },
@@ -67,12 +72,13 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     log,
     metrics,
     drain,
-  })
-  const listener = getRequestListener(app.fetch, {
+  }
+  const onRequest = getRequestListener(createApp(parts).fetch, {
     overrideGlobalObjects: false,
     errorHandler: () => respondProblem(problemOf(malformed(), 'req_none'), {}),
   })
-  const listening = await listen(place, listener, limits)
+  const onUpgrade = createUpgrader({ ...parts, tickets, onRequest })
+  const listening = await listen(place, { onRequest, onUpgrade }, limits)
   for (const host of hostsOf(place, listening.port, options.allowHosts ?? [])) hosts.add(host)
 
   const { execs } = opened.execs

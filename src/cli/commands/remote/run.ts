@@ -14,7 +14,7 @@ import { formatBytes, formatMs } from '../../units.ts'
 import { connectTo, refuseLocal } from './connect.ts'
 import { policyOf } from './sandbox.ts'
 
-const ofThisHost = ['--config', '--sandbox', '--input', '--mount', '--policy']
+const ofThisHost = ['--config', '--sandbox', '--input', '--mount', '--policy', '--secret', '--vaults']
 
 export async function runRemotely(argv: readonly string[], flags: RunFlags, doing: Doing): Promise<number> {
   refuseLocal(flags, ofThisHost)

@@ -7,7 +7,7 @@ import type { Doing } from '../../program.ts'
 import { connectTo, refuseLocal } from './connect.ts'
 
 export async function createRemoteSandbox(flags: SandboxFlags, doing: Doing, signal: AbortSignal): Promise<Sandbox> {
-  refuseLocal(flags, ['--mount', '--policy'])
+  refuseLocal(flags, ['--mount', '--policy', '--vaults'])
   const { backend, cwd, env } = flags
   return connectTo(flags, doing).sandboxes.create({
     policy: policyOf(flags),

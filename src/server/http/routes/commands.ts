@@ -1,8 +1,9 @@
 // Commands in a sandbox. A caller waits for the result, follows the output as it comes, or asks for it later: the command goes
 // on whatever happens to the connection of one who follows, and ends with the connection of one who waits for it alone.
 import { z } from 'zod'
-import { endedSchema, execOutput, execSchema } from '../../../actions/schemas.ts'
+import { endedSchema, execOutput, execSchema, secretsField } from '../../../actions/schemas.ts'
 import type { ExecResult, RunOptions } from '../../../contract/exec.ts'
+import type { SecretUse } from '../../../contract/vault.ts'
 import { GloveboxError } from '../../../errors/error.ts'
 import type { Command, HostedCommand } from '../../../runtime/server/commands.ts'
 import type { JournalPosition } from '../../../runtime/server/journal.ts'
@@ -16,14 +17,19 @@ import { environmentSchema } from './sandboxes.ts'
 const tag = 'commands'
 const maxStdinBytes = 16 * 1024 * 1024
 
+const argvSchema = z.array(z.string().max(131_072)).min(1).max(10_000)
+
 const request = named(
   'CommandRequest',
   z.strictObject({
     command: z
-      .union([z.string().min(1).max(131_072), z.array(z.string().max(131_072)).min(1).max(10_000)])
-      .describe('Text is run by the shell; a list is run as it is.'),
+      .union([z.string().min(1).max(131_072), argvSchema])
+      .optional()
+      .describe('Text is run by the shell; a list is run as it is. Needed unless `argv` is given.'),
+    argv: argvSchema.optional().describe('Run as it is; no shell reads it.'),
     cwd: z.string().min(1).max(4096).optional(),
     env: environmentSchema.optional(),
+    secrets: secretsField.optional().describe('Values of vaults for this command only, when policy grants them.'),
     timeoutMs: z.int().positive().optional(),
     stdin: z.string().optional(),
     stdinBase64: z.base64().optional(),
@@ -77,12 +83,20 @@ export const commandRoutes: RouteModule<{ readonly house: SandboxHouse }> = ({ h
       200: { description: 'It has ended; or its events.', json: result, events: event },
       202: { description: 'It runs in the background.', json: status },
     },
-    errors: ['INVALID_ENV', 'OUTSIDE_MOUNTS', 'POLICY_ESCALATION', 'BOUNDARY_FAILED', 'SANDBOX_GONE', 'CANCELLED'],
+    errors: [
+      'INVALID_ENV',
+      'OUTSIDE_MOUNTS',
+      'POLICY_ESCALATION',
+      'SECRET_UNAVAILABLE',
+      'BOUNDARY_FAILED',
+      'SANDBOX_GONE',
+      'CANCELLED',
+    ],
     handle: async (call) => {
       const { commands, id } = hostedFor(house, call.params.sandbox_id, call.principal)
       const { background, ...asked } = call.body
       const options = optionsOf(asked)
-      const command = asked.command as Command
+      const command = commandIn(asked)
       const follows = /\btext\/event-stream\b/.test(call.header('accept') ?? '')
       if (!follows && background !== true)
         return json(200, execOutput(await commands.run(command, { ...options, signal: call.signal })))
@@ -143,29 +157,39 @@ export const commandRoutes: RouteModule<{ readonly house: SandboxHouse }> = ({ h
   }),
 ]
 
+function commandIn({ command, argv }: Pick<z.infer<typeof request.schema>, 'command' | 'argv'>): Command {
+  const asked = command ?? argv
+  if (asked === undefined || (command !== undefined && argv !== undefined))
+    throw new GloveboxError('INVALID_INPUT', 'Cannot run the command: give either command or argv')
+  return asked as Command
+}
+
 /** What could not be run at all tells why, whenever it is asked for. */
-function commandOf({ commands }: HostedSandbox, execId: string): HostedCommand {
-  const found = commands.find(execId)
+export function knownCommand(found: HostedCommand | undefined): HostedCommand {
   if (found === undefined) throw notFound('command')
   if (found.failure !== undefined) throw found.failure
   return found
 }
 
+const commandOf = ({ commands }: HostedSandbox, execId: string): HostedCommand => knownCommand(commands.find(execId))
+
 interface Asked {
   readonly cwd?: string | undefined
   readonly env?: Readonly<Record<string, string>> | undefined
+  readonly secrets?: readonly SecretUse[] | undefined
   readonly timeoutMs?: number | undefined
   readonly stdin?: string | undefined
   readonly stdinBase64?: string | undefined
 }
 
-function optionsOf({ cwd, env, timeoutMs, stdin, stdinBase64 }: Asked): RunOptions {
+function optionsOf({ cwd, env, secrets, timeoutMs, stdin, stdinBase64 }: Asked): RunOptions {
   if (stdin !== undefined && stdinBase64 !== undefined)
     throw new GloveboxError('INVALID_INPUT', 'Cannot run the command: both stdin and stdinBase64 were given')
   const input = stdinBase64 === undefined ? stdin : Buffer.from(stdinBase64, 'base64')
   return {
     ...(cwd === undefined ? {} : { cwd }),
     ...(env === undefined ? {} : { env }),
+    ...(secrets === undefined ? {} : { secrets }),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
     ...(input === undefined ? {} : { stdin: input }),
   }
@@ -174,13 +198,14 @@ function optionsOf({ cwd, env, timeoutMs, stdin, stdinBase64 }: Asked): RunOptio
 /** What cannot be run at all is refused at once, and not by the first event. */
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-async function* eventsOf(
+export async function* eventsOf(
   command: HostedCommand,
   after: JournalPosition,
   signal: AbortSignal,
+  tell: (done: ExecResult) => unknown = endedOf,
 ): AsyncGenerator<StreamedEvent> {
   for await (const each of command.follow(after, signal)) {
-    if (each.kind === 'ended') yield { id: `${idOf(each.at)}.end`, event: 'ended', data: endedOf(each.result) }
+    if (each.kind === 'ended') yield { id: `${idOf(each.at)}.end`, event: 'ended', data: tell(each.result) }
     else yield { id: idOf(each.part.next), event: each.part.stream, data: shown(each.part.bytes) }
   }
 }
@@ -192,7 +217,7 @@ function endedOf(done: ExecResult) {
 
 const idOf = ({ stdout, stderr }: JournalPosition): string => `${stdout}.${stderr}`
 
-function positionOf(header: string | undefined): JournalPosition | 'end' {
+export function positionOf(header: string | undefined): JournalPosition | 'end' {
   if (header === undefined) return { stdout: 0, stderr: 0 }
   const [, stdout, stderr, isEnd] = /^(\d{1,15})\.(\d{1,15})(\.end)?$/.exec(header) ?? []
   if (isEnd !== undefined) return 'end'

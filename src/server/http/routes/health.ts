@@ -2,6 +2,7 @@
 // an orchestrator without one, and they say nothing but yes or no.
 import { z } from 'zod'
 import type { Store } from '../../../contract/store.ts'
+import type { SandboxHouse } from '../../../runtime/server/sandboxes.ts'
 import { json, text } from '../answer.ts'
 import type { Drain } from '../drain.ts'
 import type { Metrics } from '../metrics.ts'
@@ -13,14 +14,30 @@ export interface HealthParts {
   readonly metrics: Metrics
   readonly store: Pick<Store, 'health'>
   readonly document: () => OpenApiDocument
+  readonly house: SandboxHouse
 }
 
 const alive = named('Alive', z.strictObject({ status: z.literal('ok') }))
 const readiness = named('Readiness', z.strictObject({ status: z.enum(['ready', 'draining', 'degraded']) }))
+const count = z.int().nonnegative()
+const pool = named(
+  'PoolStats',
+  z.strictObject({
+    active: count,
+    warm: count,
+    used: count.describe('Places taken: sandboxes, and those in making.'),
+    replicas: count,
+    waiting: count.describe('Acquires that wait for a place.'),
+    acquired: z.record(z.string(), count).describe('By where they were found.'),
+    ended: z.record(z.string(), count).describe('By why.'),
+    replaced: count.describe('Found dead when they were borrowed.'),
+    lost: count.describe('Leases that passed to another process.'),
+  }),
+)
 const anyObject = named('OpenApiDocument', z.looseObject({}))
 const metricsType = 'text/plain'
 
-export const healthRoutes: RouteModule<HealthParts> = ({ drain, metrics, store, document }) => [
+export const healthRoutes: RouteModule<HealthParts> = ({ drain, metrics, store, document, house }) => [
   defineRoute({
     method: 'get',
     path: '/healthz',
@@ -58,6 +75,16 @@ export const healthRoutes: RouteModule<HealthParts> = ({ drain, metrics, store, 
     scope: 'read',
     answers: { 200: { description: "Prometheus' text format.", text: metricsType } },
     handle: async () => text(await metrics.text(), { 'content-type': metrics.type }),
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/pool',
+    tag: 'health',
+    summary: 'What the pool of sandboxes has, and has done.',
+    description: 'Of the whole server, whatever the project.',
+    scope: 'read',
+    answers: { 200: { description: 'Since the start.', json: pool } },
+    handle: async () => json(200, house.stats()),
   }),
   defineRoute({
     method: 'get',

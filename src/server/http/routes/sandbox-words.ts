@@ -1,5 +1,6 @@
 // What the routes of a sandbox have in common: how one is named, found and shown.
 import { z } from 'zod'
+import { vaultSchema } from '../../../actions/schemas.ts'
 import { layerNames } from '../../../contract/policy.ts'
 import type { HostedSandbox, SandboxHouse } from '../../../runtime/server/sandboxes.ts'
 import { requireVisible, type Principal } from '../principal.ts'
@@ -21,6 +22,7 @@ const descriptionSchema = z.strictObject({
   tmpDir: z.string(),
   cacheDir: z.string(),
   mounts: z.array(z.strictObject({ guestPath: z.string(), mode: z.enum(['rw', 'ro', 'vault']) })),
+  vaults: z.array(vaultSchema).describe('Names only.'),
   policy: z.array(
     z.strictObject({
       field: z.string(),
@@ -32,12 +34,21 @@ const descriptionSchema = z.strictObject({
   enforced: z.array(z.strictObject({ what: z.string(), by: z.string() })),
   notEnforced: z.array(z.strictObject({ what: z.string(), why: z.string() })),
   environment: z.array(z.string()).describe('Names only.'),
+  catalog: z.strictObject({ guestPath: z.string(), version: z.int().positive() }).nullable(),
 })
+
+export const sandboxStates = ['active', 'warm', 'resting', 'paused'] as const
+export const metadataSchema = z.record(z.string().min(1).max(200), z.string().max(4096))
 
 const head = {
   id: sandboxIdSchema,
   project: z.string(),
   name: z.string().nullable(),
+  key: z.string().nullable(),
+  metadata: metadataSchema,
+  state: z
+    .enum(sandboxStates)
+    .describe('`warm` was released; `resting` has its files only, or is open in another process. Any use opens it.'),
   createdAt: z.string(),
   expiresAt: z.string(),
   backend: z.string(),
@@ -46,8 +57,9 @@ const head = {
 export const sandboxSummary = named('SandboxSummary', z.strictObject(head))
 export const sandboxDetail = named('Sandbox', z.strictObject({ ...head, description: descriptionSchema }))
 
-export function summaryOf({ id, project, name, createdAt, expiresAt, sandbox }: HostedSandbox) {
-  return { id, project, name, createdAt, expiresAt, backend: sandbox.describe().backend }
+export function summaryOf(hosted: HostedSandbox) {
+  const { id, project, name, key, metadata, state, createdAt, expiresAt, backend } = hosted
+  return { id, project, name, key, metadata, state, createdAt, expiresAt, backend }
 }
 
 export const detailOf = (hosted: HostedSandbox) => ({ ...summaryOf(hosted), description: hosted.sandbox.describe() })

@@ -10,7 +10,19 @@ import { empty, json } from '../answer.ts'
 import { answerPage, pageQuery, type Lister } from '../cursor.ts'
 import { projectFor, visibleProject } from '../principal.ts'
 import { defineRoute, named, type RouteModule } from '../route.ts'
-import { detailOf, hostedFor, sandboxDetail, sandboxParams, sandboxSummary, summaryOf } from './sandbox-words.ts'
+import { layoutNames } from '../../../runtime/pool/layout.ts'
+import { endings } from '../../../runtime/pool/record.ts'
+import { snapshotIdSchema } from './lifetimes.ts'
+import {
+  detailOf,
+  hostedFor,
+  metadataSchema,
+  sandboxDetail,
+  sandboxParams,
+  sandboxStates,
+  sandboxSummary,
+  summaryOf,
+} from './sandbox-words.ts'
 
 export interface SandboxParts {
   readonly house: SandboxHouse
@@ -33,9 +45,33 @@ const request = named(
     policy: policyValuesSchema.optional().describe('Above a ceiling it is refused with POLICY_ESCALATION.'),
     env: environmentSchema.optional().describe('Values reach the guest only.'),
     cwd: z.string().min(1).max(4096).optional(),
-    lifeMs: z.int().positive().optional().describe('After so long it ends, whatever it does.'),
+    lifeMs: z.int().positive().optional().describe('After so long it ends, whatever it does. It can be renewed.'),
+    key: z
+      .string()
+      .min(1)
+      .max(500)
+      .optional()
+      .describe('The same key gives the same sandbox of the project; the other fields count where there is none yet.'),
+    metadata: metadataSchema.optional().describe('For people and for lists; nothing of it reaches the guest.'),
+    layout: z
+      .enum(layoutNames)
+      .optional()
+      .describe('`thread`: /mnt/user-data with workspace, uploads and outputs, and /mnt/skills.'),
+    snapshot: snapshotIdSchema.optional().describe('Begin with its files.'),
+    atEnd: z.enum(endings).optional().describe('When its life is over it is destroyed, or paused.'),
   }),
 )
+/** `name=value`, and more of them behind an ampersand, percent-encoded as a query is. */
+const metadataFilter = z
+  .string()
+  .max(8192)
+  .transform((text) => Object.fromEntries(new URLSearchParams(text)))
+const statesFilter = z
+  .string()
+  .max(200)
+  .transform((text) => text.split(','))
+  .pipe(z.array(z.enum(sandboxStates)).max(10))
+
 const page = named(
   'SandboxPage',
   z.strictObject({ items: z.array(sandboxSummary.schema), next_cursor: z.string().nullable() }),
@@ -52,27 +88,35 @@ export const sandboxRoutes: RouteModule<SandboxParts> = ({ house, once, lister }
     path: '/sandboxes',
     tag,
     audit: 'sandbox.create',
-    summary: 'Make a sandbox.',
+    summary: 'Make a sandbox, or get the one of a key.',
     description:
-      'It has an empty /workspace of its own, and ends with DELETE, when it is idle, or when its life is over.',
+      'It has an empty /workspace of its own, and ends with DELETE or when its life is over. One that nobody uses gives back all but its files, and comes back with the next use.',
     scope: 'exec',
     body: request,
     headers: { 'Idempotency-Key': 'One sandbox, however often it is sent.' },
-    answers: { 201: { description: 'It is ready.', json: sandboxDetail } },
+    answers: {
+      200: { description: 'The key had one, and it is ready.', json: sandboxDetail },
+      201: { description: 'It is made, and ready.', json: sandboxDetail },
+    },
     errors: [
       'POLICY_ESCALATION',
       'POLICY_UNENFORCEABLE',
       'BACKEND_UNAVAILABLE',
       'QUOTA_EXCEEDED',
+      'CAPACITY_EXCEEDED',
+      'BUSY',
+      'KEY_COLLISION',
       'IDEMPOTENCY_MISMATCH',
     ],
     handle: async ({ body, principal, header, bodySha256 }) => {
       const project = projectFor(principal, body.project)
       const key = header('idempotency-key')
-      const made = await once.perform({ project, key, bodySha256, subject: newSandboxId() }, async () =>
-        detailOf(await house.create({ ...body, project, tokenId: principal.tokenId })),
-      )
-      return json(201, made, { location: `/sandboxes/${made.id}` })
+      const request = { project, key, bodySha256, subject: newSandboxId() }
+      const { isNew, detail } = await once.perform(request, async () => {
+        const { hosted, isNew: isMade } = await house.acquire({ ...body, project, tokenId: principal.tokenId })
+        return { isNew: isMade, detail: detailOf(hosted) }
+      })
+      return json(isNew ? 201 : 200, detail, { location: `/sandboxes/${detail.id}` })
     },
   }),
   defineRoute({
@@ -81,13 +125,19 @@ export const sandboxRoutes: RouteModule<SandboxParts> = ({ house, once, lister }
     tag,
     summary: 'List sandboxes.',
     scope: 'read',
-    query: z.strictObject({ ...pageQuery, project: projectSchema.optional() }),
+    query: z.strictObject({
+      ...pageQuery,
+      project: projectSchema.optional(),
+      metadata: metadataFilter.optional().describe('`name=value&…`: all of these.'),
+      state: statesFilter.optional().describe('One or more, with commas.'),
+    }),
     answers: { 200: { description: 'Newest first.', json: page } },
     errors: ['INVALID_CURSOR'],
     handle: async ({ query, principal }) => {
       const project = visibleProject(principal, query.project)
-      const asked = { list: `sandboxes ${project ?? ''}`, principal, query }
-      return json(200, await answerPage(lister, asked, (at) => house.list({ project }, at), summaryOf))
+      const filter = { project, metadata: query.metadata, states: query.state }
+      const asked = { list: `sandboxes ${JSON.stringify(filter)}`, principal, query }
+      return json(200, await answerPage(lister, asked, (at) => house.list(filter, at), summaryOf))
     },
   }),
   defineRoute({
