@@ -12,6 +12,8 @@ export async function interleave<Name extends string>(
   contestants: Readonly<Record<Name, Contestant>>,
   rounds: number,
   warmUp = 3,
+  /** Not timed: before each of them. */
+  before: (name: Name) => Promise<void> = async () => {},
 ): Promise<Readonly<Record<Name, Figures>>> {
   const names = Object.keys(contestants) as Name[]
   const times = new Map<Name, number[]>(names.map((name) => [name, []]))
@@ -19,6 +21,7 @@ export async function interleave<Name extends string>(
     // The order turns, so that nobody always comes after the same neighbour.
     for (const offset of names.keys()) {
       const name = names[(offset + round + warmUp) % names.length] as Name
+      await before(name)
       const startedAt = performance.now()
       await contestants[name]()
       if (round >= 0) times.get(name)?.push(performance.now() - startedAt)

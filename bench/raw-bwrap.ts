@@ -9,14 +9,20 @@ import { guestKernelId } from '../src/backends/bwrap/launcher/kernel-id.ts'
 import { compileFilter } from '../src/backends/bwrap/seccomp/filter.ts'
 import type { SandboxSpec } from '../src/contract/backend.ts'
 import type { HostPath } from '../src/contract/mount.ts'
+import type { PolicyLayer } from '../src/contract/policy.ts'
 import { openSpawner } from '../src/process/spawn.ts'
 import { planSandbox } from '../src/runtime/create.ts'
 import type { Contestant } from './interleave.ts'
 import type { Place } from './place.ts'
 
 /** The names that a live sandbox on this empty workspace holds must be on the disk while this runs. */
-export async function rawBwrap(place: Place, workspace: string, argv: readonly string[]): Promise<Contestant> {
-  const { plan } = await planSandbox({ layers: [], mounts: [{ guestPath: '/workspace', hostPath: workspace }] })
+export async function rawBwrap(
+  place: Place,
+  workspace: string,
+  argv: readonly string[],
+  layers: readonly PolicyLayer[] = [],
+): Promise<Contestant> {
+  const { plan } = await planSandbox({ layers, mounts: [{ guestPath: '/workspace', hostPath: workspace }] })
   const facts = await readFacts(place)
   const options = Buffer.from(
     words(plan.spec, facts, workspace)

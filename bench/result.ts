@@ -4,7 +4,7 @@ export interface Result {
   readonly promise: string
   readonly measured: number
   readonly limit: number
-  readonly unit: 'ratio' | 'ms' | 'count' | 'MiB' | 'MB/s'
+  readonly unit: 'ratio' | 'ms' | 'count' | 'KiB' | 'MiB' | 'MB/s'
   readonly holds: boolean
   /** What stands behind the number. */
   readonly figures: Readonly<Record<string, unknown>>

@@ -1,15 +1,21 @@
 // script/bench: every number of SPECIFICATION.md, measured in one run. Ends with 1 if a promise does not hold.
 import { cpus, loadavg } from 'node:os'
 import { auditBenches } from './audit.ts'
+import { catalogBenches } from './catalog.ts'
 import { changesBenches } from './changes.ts'
 import { cliBench } from './cli.ts'
 import { dockerBenches } from './docker.ts'
 import { execBenches, workspaceBench } from './exec.ts'
 import { flatBench } from './flat.ts'
 import { forkBenches } from './fork.ts'
+import { lockBenches } from './locks.ts'
+import { poolBenches, poolHttpBenches, poolIdleBench } from './pool.ts'
 import type { Result } from './result.ts'
 import { runsBenches } from './runs.ts'
 import { searchBenches } from './search.ts'
+import { serverBenches } from './server.ts'
+import { shellBenches } from './shells.ts'
+import { serverStartBench } from './server-start.ts'
 
 const benches = {
   exec: execBenches,
@@ -18,10 +24,18 @@ const benches = {
   search: searchBenches,
   flat: flatBench,
   audit: auditBenches,
+  locks: lockBenches,
+  catalog: catalogBenches,
   runs: runsBenches,
   changes: changesBenches,
   fork: forkBenches,
+  shells: shellBenches,
   docker: dockerBenches,
+  pool: poolBenches,
+  'pool-http': poolHttpBenches,
+  'pool-idle': poolIdleBench,
+  server: serverBenches,
+  'server-start': serverStartBench,
 } as const
 
 const args = process.argv.slice(2)
