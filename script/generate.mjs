@@ -11,7 +11,7 @@ import { schemaFiles } from './generate/schemas.mjs'
 import { catalogSchemaFiles, toolContractModule } from './generate/catalog.mjs'
 import { policyPage } from './generate/policy.mjs'
 import { commandLinePage } from './generate/command-line.mjs'
-import { isolationTable } from './generate/isolation.mjs'
+import { isolationPage, isolationSummary } from './generate/isolation.mjs'
 import { attackTable } from './generate/attacks.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -44,8 +44,9 @@ const pages = [
   [`${reference}/cli.md`, async () => commandLinePage(await loadSources(root, 'commandLine'))],
   [
     'README.md',
-    async () => withSection('README.md', 'isolation', isolationTable(await loadSources(root, 'isolation'))),
+    async () => withSection('README.md', 'isolation', isolationSummary(await loadSources(root, 'isolation'))),
   ],
+  [`${reference}/isolation.md`, async () => isolationPage(await loadSources(root, 'isolation'))],
   ['SECURITY.md', async () => withSection('SECURITY.md', 'attacks', attackTable(await loadSources(root, 'attacks')))],
 ]
 

@@ -34,8 +34,34 @@ const container = (docker, isGvisor) => ({
   ...(isGvisor ? { 'network.full': 'refused' } : {}),
 })
 
-export function isolationTable({ capabilityNames, bwrap, docker, local }) {
-  const backends = {
+/** For the first page: what belongs together, in one word a backend. */
+const together = {
+  files: ['filesystem.isolated', 'mount.readonly', 'mount.vault', 'files.protected', 'files.denyRead'],
+  network: ['network.none'],
+  'memory, CPU, processes': ['memory', 'cpu', 'pids'],
+  'the host’s processes, and leftovers': ['process.isolated', 'process.tree'],
+  'system calls': ['syscalls.filtered'],
+  'environment and secrets': ['environment.isolated', 'secrets.scoped'],
+  'time and output': ['timeout', 'output.bounded'],
+}
+
+function heldOf(backend, names) {
+  const open = names.filter((name) => backend[name] === undefined)
+  if (open.length === 0) return 'held'
+  return open.length === names.length ? '**no**' : `held, but not: ${open.map((name) => subjects[name]).join(', ')}`
+}
+
+export function isolationSummary(sources) {
+  const backends = backendsOf(sources)
+  const rows = Object.entries(together).map(([subject, names]) => [
+    subject,
+    ...Object.values(backends).map((backend) => heldOf(backend, names)),
+  ])
+  return table(['what', ...Object.keys(backends).map((name) => `\`${name}\``)], rows)
+}
+
+function backendsOf({ bwrap, docker, local }) {
+  return {
     bwrap: {
       ...bwrap({ architecture: 'x64' }, { enforces: ['memory', 'cpu', 'pids'], by: 'cgroup v1, v2 or systemd scope' }),
       memory: `cgroup v1, v2 or systemd scope, ${groups}`,
@@ -48,6 +74,19 @@ export function isolationTable({ capabilityNames, bwrap, docker, local }) {
     'docker, runsc': container(docker, true),
     local: { ...local({ processTable: true }), 'mount.layers': 'refused' },
   }
+}
+
+export const isolationPage = (sources) => `# What is isolated, and by what
+
+Nothing falls back to something weaker: a policy that a backend cannot enforce is refused. What depends on the host is told by
+\`glovebox doctor\`, and of a sandbox by \`describe()\`.
+
+${isolationTable(sources)}
+`
+
+function isolationTable(sources) {
+  const { capabilityNames } = sources
+  const backends = backendsOf(sources)
   const missing = capabilityNames.filter((name) => subjects[name] === undefined)
   if (missing.length > 0) throw new Error(`script/generate/isolation.mjs has no words for ${missing.join(', ')}`)
   // What no backend has can only be asked for, never be a default, so it is always refused.
