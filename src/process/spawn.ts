@@ -76,8 +76,9 @@ export interface Spawner {
 
 export function openSpawner(): Spawner {
   const makePipe = loadPipes()
-  const nullDescriptor = openSync('/dev/null', 'r+')
   const inherited = createDescriptorWatch()
+  // Last: what fails before it leaves nothing open.
+  const nullDescriptor = openSync('/dev/null', 'r+')
 
   // SECURITY: a descriptor that our own parent left open without close-on-exec would reach the guest, and one of a
   // directory is a way out. Each is covered by /dev/null.

@@ -1,5 +1,7 @@
 // The operator's program of the attack suite: it uses the built package through its public door, and is told what to do
 // by JSON lines on standard input. Copied beside the package and started there as root or as an ordinary user.
+import { realpathSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Sandbox, isGloveboxError } from './dist/index.js'
 
@@ -101,14 +103,14 @@ const operations = {
     await pool.members.spares.filled()
   },
   async acquire({ key, request }) {
-    const before = pool.members.spares.ready
     const { id, handle } = await pool.pool.acquire({ user: 'tenants', thread: key }, { request })
     sandboxes.set(id, handle.sandbox)
     return {
       id,
       description: handle.sandbox.describe(),
       directory: handle.directory,
-      wasSpare: pool.members.spares.ready < before,
+      // By where it lies: one that could not be narrowed is ended, and counts as used all the same.
+      wasSpare: dirname(realpathSync(handle.directory)).endsWith('/spares'),
     }
   },
   release: ({ id }) => pool.pool.release(id),

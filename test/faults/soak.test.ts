@@ -9,7 +9,8 @@ describe.skipIf(process.platform !== 'linux')('a server in use', () => {
     expect(report.rounds).toBeGreaterThan(10)
     const told = JSON.stringify(report.samples)
     expect(report.grown.rssMiB, told).toBeLessThan(24)
-    expect(report.grown.descriptors, told).toBeLessThanOrEqual(8)
+    // What is in hand at the moment goes up and down by more than ten; one that is lost in each round would be sixty.
+    expect(report.grown.descriptors, told).toBeLessThanOrEqual(24)
     expect(report.grown.threads, told).toBeLessThanOrEqual(2)
     expect(report.grown.processes, told).toBeLessThanOrEqual(8)
     expect(report.grown.files, told).toBeLessThanOrEqual(60)

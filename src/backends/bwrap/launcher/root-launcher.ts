@@ -4,7 +4,7 @@ import { Socket } from 'node:net'
 import { kill } from 'node:process'
 import { Worker } from 'node:worker_threads'
 import { GloveboxError } from '../../../errors/error.ts'
-import { loadPipes } from '../../../process/pipes.ts'
+import { loadPipes, type MakePipe } from '../../../process/pipes.ts'
 import type { ChildEnd } from '../../../process/spawn.ts'
 import { giveTerminal, joinStreams, wire, wireStandard } from '../../../process/wiring.ts'
 import { guestKernelId } from './kernel-id.ts'
@@ -12,21 +12,27 @@ import type { Launcher } from './launcher.ts'
 import type { Answer, FromThread, LaidLayers, ThreadData, ToThread } from './messages.ts'
 
 export async function openRootLauncher(bwrapPath: string): Promise<Launcher> {
-  const data: ThreadData = { bwrapPath, kernelId: guestKernelId }
-  const thread = new Worker(threadFile(), { workerData: data, env: {}, trackUnmanagedFds: false })
+  const makePipe = loadPipes()
+  if (makePipe === undefined) throw unavailable('koffi is not installed')
+  // Before there is a thread: one that is ended from outside closes nothing of what it has opened.
+  const nullDescriptor = openSync('/dev/null', 'r+')
   try {
-    return await launchThrough(thread)
+    const data: ThreadData = { bwrapPath, kernelId: guestKernelId }
+    const thread = new Worker(threadFile(), { workerData: data, env: {}, trackUnmanagedFds: false })
+    await firstWord(thread)
+    return launchThrough(thread, { makePipe, nullDescriptor })
   } catch (error) {
-    await thread.terminate()
+    closeSync(nullDescriptor)
     throw error
   }
 }
 
-async function launchThrough(thread: Worker): Promise<Launcher> {
-  const makePipe = loadPipes()
-  if (makePipe === undefined) throw unavailable('koffi is not installed')
-  await firstWord(thread)
-  const nullDescriptor = openSync('/dev/null', 'r+')
+interface Means {
+  readonly makePipe: MakePipe
+  readonly nullDescriptor: number
+}
+
+function launchThrough(thread: Worker, { makePipe, nullDescriptor }: Means): Launcher {
   const talk = converse(thread)
   return {
     stage: async (request) => (await talk.ask({ kind: 'stage', request })) as string,
