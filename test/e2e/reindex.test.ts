@@ -22,6 +22,7 @@ const policy_snapshot = {
   pids: 1,
   file_size_mb: 1,
   tmp_mb: 1,
+  secrets: [],
   shm_mb: 1,
   env: [],
   delete: false,
