@@ -174,7 +174,7 @@ export async function openCell(parts: CellParts): Promise<Cell> {
   }
 
   const runOnTerminal = (request: SpawnRequest, size: TerminalSize, limits?: CommandLimits): Process => {
-    const { stdin, stdout, told, ended, resize, close } = startOnTerminal({
+    const { stdin, stdout, told, ended, resize, close, abandon } = startOnTerminal({
       size,
       start: (terminal) => parts.startOnTerminal(size, terminal),
       lines: (mark) => besideLines(mark, parts.env, request, limits),
@@ -184,6 +184,7 @@ export async function openCell(parts: CellParts): Promise<Cell> {
       const isSwept = await sweep()
       fitness = Promise.resolve(isSwept)
       close()
+      if (end === undefined) abandon()
       if (!isSwept || ending !== undefined) return conclude(undefined)
       return refusals.get((await told) ?? '') ?? endOnTerminal(await told, end)
     }

@@ -1,6 +1,7 @@
 // docker's own command line, which is the only way to the daemon: contexts, remote hosts and look-alikes then work as their
 // user has set them up. Every question has a deadline; a daemon that hangs must not hang us.
 import { closeSync, openSync } from 'node:fs'
+import { kill } from 'node:process'
 import type { Writable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { joined, sessionCommand } from '../../process/on-terminal.ts'
@@ -60,7 +61,9 @@ export function openDockerCli(
       if (terminal === undefined) return spawn(args, 'pipe')
       const [file, ...words] = sessionCommand(terminal, [path, ...args])
       const stdin = { terminal: terminal.childEnd }
-      return joined(spawner.spawnChild({ file, args: words, cwd: '/', env, stdin, detached: true }), terminal)
+      return asSession(
+        joined(spawner.spawnChild({ file, args: words, cwd: '/', env, stdin, detached: true }), terminal),
+      )
     },
     startAside(script, args) {
       const nowhere = openSync('/dev/null', 'r+')
@@ -96,6 +99,23 @@ export function openDockerCli(
       }
       if (end.error !== undefined) return { code: null, stdout: '', stderr: end.error.message }
       return { code: end.code, stdout: await stdout, stderr: await stderr }
+    },
+  }
+}
+
+/** Docker is a child of the shell that leads its session, and ends with it only if both are told. */
+function asSession(child: SpawnedChild): SpawnedChild {
+  let running = true
+  void child.ended.then(() => (running = false))
+  return {
+    ...child,
+    kill(signal) {
+      if (!running || child.pid === undefined) return
+      try {
+        kill(-child.pid, signal)
+      } catch {
+        // It ends just now.
+      }
     },
   }
 }

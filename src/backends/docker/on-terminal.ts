@@ -20,6 +20,8 @@ export interface CommandOnTerminal {
   readonly resize: (size: TerminalSize) => void
   /** What was written last is still to be read. */
   readonly close: () => void
+  /** Where the container is gone and docker waits on: with gVisor it does so for ever. */
+  readonly abandon: () => void
 }
 
 export interface Opening {
@@ -50,6 +52,7 @@ export function startOnTerminal({ size, start, lines }: Opening): CommandOnTermi
       ended: child.ended,
       resize: (to) => terminal.resize(to),
       close: () => terminal.input.destroy(),
+      abandon: () => child.kill('SIGKILL'),
     }
   } catch (error) {
     terminal.close()
