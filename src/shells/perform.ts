@@ -24,7 +24,7 @@ export interface Performed {
 }
 
 /** How long a shell that was asked to give a command up may take. Without a namespace of its own the whole process table is read. */
-const patienceMs = 5000
+const patienceMs = 15_000
 
 export async function perform(live: LiveShell, entry: Entry, wasClosed: () => boolean): Promise<Performed> {
   const startedMs = performance.now()
