@@ -3,6 +3,7 @@
 // there is a failure.
 import assert from 'node:assert/strict'
 import type { Backend, Probe } from '../contract/backend.ts'
+import { inTime, late } from '../process/in-time.ts'
 import type { CaseGroup, ConformanceCase } from './case.ts'
 import { conformanceGroups } from './groups.ts'
 import { openStage, type Stage } from './subject.ts'
@@ -25,6 +26,13 @@ export interface DescribeBackendOptions {
 }
 
 const nothing = async (): Promise<void> => {}
+
+/** Longer than any case takes on a slow machine: one that never ends is told by its own name, and not by the end of them all. */
+const caseLimitMs = 150_000
+
+async function within(limitMs: number, work: Promise<void>): Promise<void> {
+  if ((await inTime(work, limitMs)) === late) throw new Error(`still not done after ${limitMs / 1000} s`)
+}
 
 /** Why the case does not apply, or undefined when it does. */
 export function reasonToSkip(backend: Backend, wanted: ConformanceCase): string | undefined {
@@ -58,9 +66,9 @@ function describeGroup({
       runner.it(wanted.title, async () => {
         const { subject, leave } = stage.enter(`case-${index}-${position}`)
         try {
-          await wanted.run(subject)
+          await within(caseLimitMs, wanted.run(subject))
         } finally {
-          await leave()
+          await within(caseLimitMs, leave())
         }
       })
     }

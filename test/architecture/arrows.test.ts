@@ -49,6 +49,7 @@ export const arrows: readonly Arrow[] = [
 
   { from: 'testing', to: 'runtime', why: 'the conformance suite proves sandboxes as their users get them' },
   { from: 'testing', to: 'tools', why: 'the tools are part of what every backend must carry' },
+  { from: 'testing', to: 'process', why: 'a case that never ends is told by its own name' },
   { from: 'testing', to: 'contract', why: law },
   { from: 'testing', to: 'errors', why: codes },
 

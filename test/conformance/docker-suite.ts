@@ -17,7 +17,7 @@ export interface DockerSuite {
   readonly runtime?: string
 }
 
-const minutes = 60_000
+const limitMs = 10 * 60_000
 const socket = '/var/run/docker.sock'
 
 export async function describeDocker(suite: DockerSuite): Promise<void> {
@@ -49,12 +49,15 @@ function describeAsOtherUser({ name, image, runtime }: DockerSuite): void {
         const found = statSync(socket, { throwIfNoEntry: false })
         if (found === undefined && !isRequired(name)) context.skip(`no Docker daemon answers at ${socket}`)
         copy = copyForOtherUser('node-test-driver.mjs', found === undefined ? {} : { gid: found.gid })
-        const { code, output } = await copy.run({
-          GLOVEBOX_TEST_BACKEND: 'docker',
-          GLOVEBOX_TEST_IMAGE: image,
-          ...(runtime === undefined ? {} : { GLOVEBOX_TEST_RUNTIME: runtime }),
-          ...(isRequired(name) ? { GLOVEBOX_REQUIRE: 'docker' } : {}),
-        })
+        const { code, output } = await copy.run(
+          {
+            GLOVEBOX_TEST_BACKEND: 'docker',
+            GLOVEBOX_TEST_IMAGE: image,
+            ...(runtime === undefined ? {} : { GLOVEBOX_TEST_RUNTIME: runtime }),
+            ...(isRequired(name) ? { GLOVEBOX_REQUIRE: 'docker' } : {}),
+          },
+          { limitMs },
+        )
         const { passed, skipped, failures } = readTap(output)
         const absent = skipped.find((title) => title.startsWith('docker is not available here'))
         if (absent !== undefined) context.skip(absent)
@@ -62,7 +65,7 @@ function describeAsOtherUser({ name, image, runtime }: DockerSuite): void {
         expect(code, output.slice(-4000)).toBe(0)
         expect(passed).toBeGreaterThanOrEqual(150)
       },
-      10 * minutes,
+      limitMs + 10_000,
     )
   })
 }

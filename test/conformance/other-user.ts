@@ -6,8 +6,11 @@ import { join } from 'node:path'
 import { copyPackage, otherUser } from '../fixtures/package-copy.ts'
 
 export interface OtherUsersCopy {
-  /** Runs the driver with node:test, as that user. */
-  run(env: Readonly<Record<string, string>>): Promise<{ readonly code: number | null; readonly output: string }>
+  /** Runs the driver with node:test, as that user. One that has not ended in time is killed: its output says so. */
+  run(
+    env: Readonly<Record<string, string>>,
+    limits: { readonly limitMs: number },
+  ): Promise<{ readonly code: number | null; readonly output: string }>
   remove(): void
 }
 
@@ -23,7 +26,7 @@ export function copyForOtherUser(driver: string, { gid = otherUser }: { readonly
   }
   const [HOME = '', GLOVEBOX_STATE_DIR = '', TMPDIR = ''] = own
   return {
-    run: (env) =>
+    run: (env, { limitMs }) =>
       new Promise((resolve, reject) => {
         const child = spawn(process.execPath, ['--test-reporter=tap', driver], {
           cwd: directory,
@@ -35,8 +38,15 @@ export function copyForOtherUser(driver: string, { gid = otherUser }: { readonly
         let output = ''
         const take = (text: string): void => void (output += text)
         for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', take)
+        const timer = setTimeout(() => {
+          take(`\nnot ok 0 - the suite was still running after ${limitMs / 60_000} minutes; see the last case above\n`)
+          child.kill('SIGKILL')
+        }, limitMs)
         child.on('error', reject)
-        child.on('close', (code) => resolve({ code, output }))
+        child.on('close', (code) => {
+          clearTimeout(timer)
+          resolve({ code, output })
+        })
       }),
     remove: () => rmSync(directory, { recursive: true, force: true }),
   }
