@@ -101,8 +101,12 @@ export async function openBackend(options: DockerOptions): Promise<Backend> {
     lasting: openLasting({ facts, cli, containers, stateDir }),
     discover: (id) => Promise.resolve<Boundary | undefined>(live.get(id)),
     async list() {
+      // What Docker was still clearing away when it was asked may be gone by the time of its answer.
+      const clearingBefore = new Set(clearing.keys())
       const found = [...live.keys(), ...(await containers.list()).map(({ sandbox }) => sandbox)]
-      return [...new Set(found)].filter((id) => !clearing.has(id)).map((id) => ({ id, backend: 'docker' }))
+      return [...new Set(found)]
+        .filter((id) => !clearingBefore.has(id) && !clearing.has(id))
+        .map((id) => ({ id, backend: 'docker' }))
     },
     destroy(id) {
       const begun = destroying.get(id) ?? destroy(id).finally(() => destroying.delete(id))

@@ -5,6 +5,7 @@ import { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Process, ProcessExit, SpawnRequest } from '../../contract/backend.ts'
 import type { TerminalSize } from '../../contract/terminal.ts'
+import { inTime, late } from '../../process/in-time.ts'
 import type { SpawnedChild } from '../../process/spawn.ts'
 import type { Terminal } from '../../process/terminal.ts'
 import { whileRunning } from '../../process/while-running.ts'
@@ -25,6 +26,8 @@ export interface Cell {
   kill(): void
   /** A command runs in it. */
   isAtWork(): boolean
+  /** Nothing can be asked of it any more: it was taken away. */
+  isLost(): boolean
   /** Ends one that runs no command. */
   close(): void
   /** Settles when nothing runs in it any more. */
@@ -56,11 +59,13 @@ export async function openCell(parts: CellParts): Promise<Cell> {
   let ending: Promise<void> | undefined
   let kills = 0
   let isAtWork = false
+  let isLost = false
   let fitness: Promise<boolean> = Promise.resolve(true)
 
   const startedMs = Date.now()
   child.stdin?.on('error', () => {})
   const ended = child.ended.then(async (end) => {
+    isLost = true
     // Docker's own end is not the container's: it may have been killed, or lost its connection.
     if (ending !== undefined) {
       await ending
@@ -170,6 +175,7 @@ export async function openCell(parts: CellParts): Promise<Cell> {
     const exit = perform()
     fitness = exit.then(() => fitness)
     void Promise.race([beside.ended, gone]).then(() => beside.stdin?.destroy())
+    void gone.then(() => letGo(beside))
     return { stdin: beside.stdin, stdout, stderr, exit, kill }
   }
 
@@ -198,7 +204,11 @@ export async function openCell(parts: CellParts): Promise<Cell> {
   stdout.resume()
   stderr.on('data', (chunk: Buffer) => complaints.length < 64 && complaints.push(chunk))
   tell(openingLines(mark, parts.env))
-  const ready = await next(gone)
+  const ready = await inTime(next(gone), mostToBeginMs)
+  if (ready === late) {
+    kill()
+    throw new Error(`the container gave no sign of life within ${mostToBeginMs / 1000} seconds`)
+  }
   await Promise.race([isQuiet, gone])
   if (ready === undefined || !ready.startsWith('ready'))
     throw new Error(Buffer.concat(complaints).toString('utf8').trim() || 'the container ended before it was ready')
@@ -219,6 +229,7 @@ export async function openCell(parts: CellParts): Promise<Cell> {
       return whileRunning(process)
     },
     isAtWork: () => isAtWork,
+    isLost: () => isLost,
     isFit: async () => ending === undefined && (await fitness) && ending === undefined,
     kill,
     close() {
@@ -236,6 +247,16 @@ export async function openCell(parts: CellParts): Promise<Cell> {
 }
 
 const patienceMs = 5000
+
+/** Of a daemon under load; one that has begun nothing by then never will. */
+const mostToBeginMs = 60_000
+
+/** With gVisor docker waits on for ever where the container is gone. It may have a last word to hand on before. */
+async function letGo(child: SpawnedChild): Promise<void> {
+  if ((await inTime(child.ended, lastWordMs)) === late) child.kill('SIGKILL')
+}
+
+const lastWordMs = 500
 
 /** What the keeper says of a command that it did not start. */
 const refusals: ReadonlyMap<string, ProcessExit> = new Map([

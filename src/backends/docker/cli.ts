@@ -3,7 +3,7 @@
 import { closeSync, openSync } from 'node:fs'
 import { kill } from 'node:process'
 import type { Writable } from 'node:stream'
-import { setTimeout as delay } from 'node:timers/promises'
+import { inTime, late } from '../../process/in-time.ts'
 import { joined, sessionCommand } from '../../process/on-terminal.ts'
 import type { SpawnedChild, Spawner } from '../../process/spawn.ts'
 import type { Terminal } from '../../process/terminal.ts'
@@ -89,11 +89,8 @@ export function openDockerCli(
     async ask(args, { deadlineMs = usualDeadlineMs } = {}) {
       const child = spawn(args, 'none')
       const [stdout, stderr] = [gather(child.stdout), gather(child.stderr)]
-      const timer = new AbortController()
-      const late = delay(deadlineMs, 'late' as const, { signal: timer.signal, ref: false }).catch(() => 'late' as const)
-      const end = await Promise.race([child.ended, late])
-      timer.abort()
-      if (end === 'late') {
+      const end = await inTime(child.ended, deadlineMs)
+      if (end === late) {
         child.kill('SIGKILL')
         return { code: null, stdout: '', stderr: `docker gave no answer within ${deadlineMs / 1000} seconds` }
       }
