@@ -4,7 +4,7 @@ import { defineAction } from './define.ts'
 import { directoryField } from './schemas.ts'
 import { searchDiagnostics } from './search/diagnostics.ts'
 import { matchingDirectories, type FoundPaths } from './search/directories.ts'
-import { byPath, firstPaths } from './search/first-paths.ts'
+import { firstPaths, inOrder } from './search/first-paths.ts'
 import { globArgument, ignoreArguments, isDirectlyInside } from './search/globs.ts'
 import { ignoredFor } from './search/ignored.ts'
 import { fixedArguments, refuseFailed, runSearch } from './search/program.ts'
@@ -40,8 +40,9 @@ export const globEntries = defineAction({
     const glob = globArgument(input.pattern)
     const files = await matchingFiles(context, { input, root, glob, signal })
     const wantsDirectories = input.includeDirs && root.file === undefined
-    const directories = wantsDirectories ? await matchingDirectories(context, { root, glob, ...input, signal }) : none
-    const paths = [...files.paths, ...directories.paths].toSorted(byPath)
+    if (!wantsDirectories) return { path: root.path, paths: [...files.paths], truncated: files.truncated }
+    const directories = await matchingDirectories(context, { root, glob, ...input, signal })
+    const paths = inOrder([...files.paths, ...directories.paths])
     return {
       path: root.path,
       paths: paths.slice(0, input.maxResults),
@@ -49,8 +50,6 @@ export const globEntries = defineAction({
     }
   },
 })
-
-const none: FoundPaths = { paths: [], truncated: false }
 
 interface FilesRequest {
   readonly input: Input

