@@ -140,8 +140,11 @@ export async function planSandbox(options: CreateOptions): Promise<Planned> {
   let scratch: HostPath | undefined
   let secrets: Secrets | undefined
   try {
-    sweepScratch(join(stateDir, 'sandboxes'))
-    sweepLocks(join(stateDir, 'locks') as HostPath)
+    // Whoever keeps members has done so before.
+    if (member === undefined) {
+      sweepScratch(join(stateDir, 'sandboxes'))
+      sweepLocks(join(stateDir, 'locks') as HostPath)
+    }
     scratch = member?.directory ?? (openScratch(join(stateDir, 'sandboxes'), id) as HostPath)
     const opened = openMounts(options, scratch, spawner.get)
     const { mounts } = opened
@@ -225,8 +228,12 @@ interface Discarded extends Pick<Planned, 'backend' | 'ownsBackend' | 'keepsScra
 export async function discardPlanned(planned: Discarded): Promise<void> {
   const { backend, secrets, scratch, keepsScratch, ownsBackend } = planned
   secrets?.close()
-  if (scratch !== undefined && !keepsScratch) closeScratch(scratch)
-  if (ownsBackend) await backend.close?.()
+  try {
+    if (scratch !== undefined && !keepsScratch) closeScratch(scratch)
+  } finally {
+    // Removing a directory takes descriptors, and where there are none the backend still holds some.
+    if (ownsBackend) await backend.close?.()
+  }
 }
 
 function emptyWorkspace(scratch: HostPath): Mount {
