@@ -54,7 +54,7 @@ export interface Snapshots {
   delete(id: string, options?: Signalled): Promise<void>
 }
 
-/** What a sandbox costs its host; null where nothing is open, or nobody counts. */
+/** What a sandbox costs its host; null where nothing is open, or where `notCounted` says why. */
 export interface SandboxUsage {
   readonly memoryBytes: number | null
   readonly memoryLimitBytes: number
@@ -65,6 +65,8 @@ export interface SandboxUsage {
   readonly diskBytes: number
   readonly diskEntries: number
   readonly diskIsMore: boolean
+  /** What the backend of an open sandbox cannot tell. */
+  readonly notCounted: readonly { readonly what: 'memoryBytes' | 'pids' | 'cpuMs'; readonly why: string }[]
 }
 
 /** Of the whole server, whatever the project. */
@@ -81,9 +83,37 @@ export interface PoolStats {
   readonly replaced: number
   /** Leases that passed to another process. */
   readonly lost: number
+  /** What is made ahead of its use. */
+  readonly ahead: {
+    /** Claimed by nobody yet. */
+    readonly ready: number
+    readonly wanted: number
+    /** Could not be made. */
+    readonly failed: number
+    /** Why the last one could not be made; null while all goes well. */
+    readonly why: string | null
+  }
+}
+
+/** By the names that the operator of the server has given to directories and vaults of its host. */
+export interface ProvisionRequest {
+  readonly mounts?: {
+    readonly add?: readonly { readonly name: string; readonly guestPath: string; readonly mode?: 'ro' | 'rw' }[]
+    /** Guest paths. */
+    readonly remove?: readonly string[]
+  }
+  readonly vaults?: { readonly add?: readonly string[]; readonly remove?: readonly string[] }
+}
+
+export interface RemoteProvisioned {
+  readonly sandbox: SandboxDetail
+  /** What of its state did not survive, in words. Files, home and policy always do. */
+  readonly lost: readonly string[]
 }
 
 export interface Lifetimes {
+  /** Mounts and vaults come and go between commands: BUSY while one runs. */
+  provision(id: string, request: ProvisionRequest, options?: Signalled): Promise<RemoteProvisioned>
   pool(options?: Signalled): Promise<PoolStats>
   /** Neither opens it nor keeps it open. */
   usage(id: string, options?: Signalled): Promise<SandboxUsage>
@@ -111,6 +141,8 @@ export function remoteLifetimes(server: Server): Lifetimes {
     pool: ({ signal } = {}) => server.json({ method: 'GET', path: '/pool', signal, doing: 'look at the pool' }),
     usage: (id, { signal } = {}) =>
       server.json({ method: 'GET', path: `${pathOf(id)}/usage`, signal, doing: 'look at the sandbox' }),
+    provision: (id, json, { signal } = {}) =>
+      server.json({ method: 'POST', path: `${pathOf(id)}/provision`, json, signal, doing: 'provision the sandbox' }),
     release: (id, options) => post(`${pathOf(id)}/release`, 'release the sandbox', undefined, options),
     renew: (id, lifeMs, options) => post(`${pathOf(id)}/renew`, 'renew the sandbox', { lifeMs }, options),
     pause: (id, options) => post(`${pathOf(id)}/pause`, 'pause the sandbox', undefined, options),

@@ -104,8 +104,8 @@ export interface Boundary {
   /** What a command given as text becomes before a shell that is open already reads it from its input. Absent: itself. */
   commandText?(text: string): string
   // Law: prepare makes ready what a first command needs, and keeps it ready until one comes.
-  /** Absent: creating does so already. */
-  prepare?(): Promise<void>
+  /** Absent: creating does so already. `briefly`: somebody is about to come; it need not be kept for longer than after a command. */
+  prepare?(options?: { readonly briefly?: boolean }): Promise<void>
   // Law: narrow holds every later command to less than what the boundary was made with, and never to more.
   /** To be called before the first command. False, with nothing changed, where the mechanism cannot. Absent: it never can. */
   narrow?(limits: NarrowableLimits): Promise<boolean>
@@ -119,6 +119,13 @@ export interface BoundaryUsage {
   readonly pids?: number
   /** Since the boundary was made. */
   readonly cpuMs?: number
+  /** Of the three above, those that this mechanism cannot tell here, and why. */
+  readonly notCounted?: readonly NotCounted[]
+}
+
+export interface NotCounted {
+  readonly what: 'memoryBytes' | 'pids' | 'cpuMs'
+  readonly why: string
 }
 
 /** What can still be taken from a boundary that stands. Other rules are walls, and stay as they were built. */

@@ -19,6 +19,7 @@ import { chooseGuest } from './guest.ts'
 import { checkBounds } from './inodes.ts'
 import { besideCommand, terminalCommand } from './keeper.ts'
 import { openLayout, type Laid } from './layout.ts'
+import { openMeters } from './meters.ts'
 
 export interface AssemblyParts {
   readonly id: SandboxId
@@ -68,6 +69,7 @@ export async function createBoundary(parts: AssemblyParts): Promise<Assembled> {
       files,
       layOut,
       createCell: cellMaker(parts, guest),
+      meters: openMeters({ find: (name) => containers.find(name), isGvisor: facts.isGvisor }),
       // gVisor takes its limits when it starts.
       ...(facts.isGvisor ? {} : { limit: (names, limits) => containers.limit(names, groupArguments(limits, facts)) }),
     })

@@ -9,6 +9,7 @@ import type { Cell } from './cell.ts'
 import { guestSearchProgram } from './compile.ts'
 import { canBeKept } from './keeper.ts'
 import type { Laid } from './layout.ts'
+import type { Meters } from './meters.ts'
 
 export interface BoundaryParts {
   readonly id: SandboxId
@@ -19,6 +20,7 @@ export interface BoundaryParts {
   readonly createCell: (laid: Laid, spec: SandboxSpec, traits: CellTraits) => Promise<Cell>
   /** Holds containers that run already to less. Absent: the runtime cannot. */
   readonly limit?: (names: readonly string[], limits: NarrowableLimits) => Promise<void>
+  readonly meters: Meters
 }
 
 export interface LiveBoundary extends Boundary {
@@ -74,6 +76,7 @@ export function liveBoundary(parts: BoundaryParts): LiveBoundary {
       spec = { ...spec, policy: { ...spec.policy, memoryMb, cpuCores, pids, fileSizeMb } }
       return true
     },
+    usage: () => parts.meters.usage(cells.names()),
     async endAll() {
       isEnding = true
       await cells.endAll()

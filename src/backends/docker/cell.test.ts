@@ -42,7 +42,7 @@ function fakeDocker(hears: (text: string, say: { out(text: string): void; err(te
     unref() {},
     ref() {},
   } satisfies SpawnedChild
-  return { child, kills, end }
+  return { child, kills, end, settle: (how: ChildEnd) => settle(how) }
 }
 
 const containers: Containers = {
@@ -51,27 +51,36 @@ const containers: Containers = {
   limit: async () => {},
   end: async () => {},
   endHere: () => {},
+  find: async () => undefined,
   remove: async () => {},
   list: async () => [],
 }
 
+const open = (child: SpawnedChild, beside: SpawnedChild) =>
+  openCell({
+    name: 'name',
+    key: 'key',
+    child,
+    env: {},
+    containers,
+    startBeside: () => beside,
+    startOnTerminal: () => beside,
+  })
+
+/** Answers as the keeper of a container does in which nothing runs. */
+const quietKeeper = () =>
+  fakeDocker((text, say) => {
+    const [mark, line] = text.split('\n')
+    const isSweep = line === 'exit 0'
+    say.out(isSweep ? `${mark} exit 0 0\n${mark} clean\n` : `${mark} ready 0\n`)
+    say.err(isSweep ? `${mark} exit\n` : `${mark} ready\n`)
+  })
+
 describe('a cell', () => {
   it('lets go of a docker that waits on beside a container that is gone', async () => {
-    const keeper = fakeDocker((text, say) => {
-      const [mark] = text.split('\n')
-      say.out(`${mark} ready 0\n`)
-      say.err(`${mark} ready\n`)
-    })
+    const keeper = quietKeeper()
     const beside = fakeDocker(() => {})
-    const cell = await openCell({
-      name: 'name',
-      key: 'key',
-      child: keeper.child,
-      env: {},
-      containers,
-      startBeside: () => beside.child,
-      startOnTerminal: () => beside.child,
-    })
+    const cell = await open(keeper.child, beside.child)
     const { exit, stdout, stderr } = cell.run(request)
     for (const stream of [stdout, stderr]) stream.resume()
     expect(beside.kills).toEqual([])
@@ -79,5 +88,18 @@ describe('a cell', () => {
     expect(await exit).toHaveProperty('lost')
     await beside.child.ended
     expect(beside.kills).toEqual(['SIGKILL'])
+  })
+
+  it('hears what docker still has in its pipe when it has ended', async () => {
+    let mark = ''
+    const beside = fakeDocker((text) => ([mark = ''] = text.split('\n')))
+    const cell = await open(quietKeeper().child, beside.child)
+    const { exit, stdout, stderr } = cell.run(request)
+    for (const stream of [stdout, stderr]) stream.resume()
+    beside.settle({ code: 0, signal: null })
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    beside.child.stderr.end(`${mark} exit\n`)
+    beside.child.stdout.end(`${mark} exit 3 0\n`)
+    expect(await exit).toEqual({ code: 3 })
   })
 })

@@ -71,7 +71,7 @@ export async function openCell(parts: CellParts): Promise<Cell> {
       await ending
       return { end, ranOutOfMemory: false }
     }
-    const ranOutOfMemory = await containers.ranOutOfMemory(name, startedMs)
+    const ranOutOfMemory = await containers.ranOutOfMemory(name, { startedMs, code: end.code })
     await containers.remove(name)
     containers.endHere(name)
     return { end, ranOutOfMemory }
@@ -164,7 +164,9 @@ export async function openCell(parts: CellParts): Promise<Cell> {
     beside.stdin?.on('error', () => {})
     beside.stdin?.write(besideLines(mark, parts.env, request, limits))
     const perform = async (): Promise<ProcessExit> => {
-      const told = await next(Promise.race([beside.ended, gone]))
+      // Docker may be gone while its last words are still in the pipe.
+      const isOver = Promise.all([beside.ended, closeOf(beside.stdout)])
+      const told = await next(Promise.race([isOver, gone]))
       const isSwept = await sweep()
       fitness = Promise.resolve(isSwept)
       const refused = refusals.get(told ?? '')
@@ -250,6 +252,9 @@ const patienceMs = 5000
 
 /** Of a daemon under load; one that has begun nothing by then never will. */
 const mostToBeginMs = 60_000
+
+const closeOf = (stream: Readable): Promise<void> =>
+  new Promise((resolve) => (stream.closed ? resolve() : void stream.once('close', () => resolve())))
 
 /** With gVisor docker waits on for ever where the container is gone. It may have a last word to hand on before. */
 async function letGo(child: SpawnedChild): Promise<void> {

@@ -9,6 +9,7 @@ const request: SpawnRequest = { argv: ['true'], cwd: '/' as GuestPath, env: {}, 
 interface FakeCell extends Cell {
   readonly number: number
   isGone: boolean
+  isLostNow: boolean
   runs: number
 }
 
@@ -29,6 +30,7 @@ function ground({ fit = true }: { readonly fit?: boolean } = {}) {
       name: `cell-${key}`,
       number: made.length,
       isGone: false,
+      isLostNow: false,
       runs: 0,
       run() {
         cell.runs += 1
@@ -39,6 +41,7 @@ function ground({ fit = true }: { readonly fit?: boolean } = {}) {
       },
       isFit: () => ended,
       isAtWork: () => false,
+      isLost: () => cell.isLostNow,
       kill: () => end(cell),
       close: () => end(cell),
       dead: gone,
@@ -55,6 +58,14 @@ function ground({ fit = true }: { readonly fit?: boolean } = {}) {
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 describe('the containers of a sandbox', () => {
+  it('one that was taken away while it rested is given no command', async () => {
+    const { cells, made } = ground()
+    await cells.prepare('one')
+    for (const cell of made) cell.isLostNow = true
+    await cells.run(request, 'one')
+    expect(made.map(({ runs }) => runs)).toEqual([0, 1])
+  })
+
   it('one serves command after command', async () => {
     const { cells, made, ends } = ground()
     for (let round = 0; round < 3; round += 1) {

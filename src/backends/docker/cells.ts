@@ -55,6 +55,8 @@ export function openCells(create: (key: string, traits?: CellTraits) => Promise<
   const takeAtRest = (key: string): Cell | undefined => {
     for (const one of resting.toReversed()) {
       const cell = wake(one)
+      // Taken away by others while it rested, and Docker is still being asked what became of it.
+      if (cell.isLost()) continue
       if (cell.key === key) return cell
       cell.kill()
     }

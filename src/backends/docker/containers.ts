@@ -19,10 +19,22 @@ export interface Listed {
   readonly lasting: boolean
 }
 
+/** Of its first process, as the daemon's host sees it. */
+export interface Whereabouts {
+  readonly pid: number
+  readonly id: string
+}
+
+/** Of a container that nobody asked to end. */
+export interface UnexpectedEnd {
+  readonly startedMs: number
+  readonly code: number | null
+}
+
 export interface Containers {
   labels(sandbox: SandboxId): Readonly<Record<string, string>>
   /** Did it run out of memory? Told by the daemon, which remembers its last events when the container is gone. */
-  ranOutOfMemory(name: string, sinceMs: number): Promise<boolean>
+  ranOutOfMemory(name: string, end: UnexpectedEnd): Promise<boolean>
   /** Holds what runs in them to less. Rejects if the daemon refuses. */
   limit(names: readonly string[], flags: readonly string[]): Promise<void>
   /** Ends one that may just be starting; it is removed with its end. */
@@ -30,11 +42,17 @@ export interface Containers {
   /** Ends what is left of one whose daemon has died, if it runs on this host. */
   endHere(name: string): void
   remove(...names: readonly string[]): Promise<void>
+  /** Undefined where it does not run. */
+  find(name: string): Promise<Whereabouts | undefined>
   /** Of this installation, whoever made them. */
   list(): Promise<readonly Listed[]>
 }
 
 const patienceMs = 10_000
+
+/** The kernel kills what takes too much memory, and the word of it reaches the daemon on another way than the end: sometimes later. */
+const codeOfKilled = 137
+const pausesMs = [100, 300, 800]
 
 export function openContainers(cli: DockerCli, installation: string): Containers {
   const remove = async (...names: readonly string[]): Promise<void> => {
@@ -42,11 +60,18 @@ export function openContainers(cli: DockerCli, installation: string): Containers
   }
   return {
     labels: (sandbox) => ({ installation, sandbox, owner: ownerMark(ownIdentity()) }),
-    async ranOutOfMemory(name, sinceMs) {
-      const [since, until] = [sinceMs - 1000, Date.now() + 1].map((timeMs) => (timeMs / 1000).toFixed(3))
+    async ranOutOfMemory(name, { startedMs, code }) {
       const filters = [`container=${name}`, 'event=oom'].flatMap((filter) => ['--filter', filter])
-      const { stdout } = await cli.ask(['events', `--since=${since}`, `--until=${until}`, ...filters])
-      return stdout.trim() !== ''
+      const isTold = async (): Promise<boolean> => {
+        const [since, until] = [startedMs - 1000, Date.now() + 1].map((timeMs) => (timeMs / 1000).toFixed(3))
+        const { stdout } = await cli.ask(['events', `--since=${since}`, `--until=${until}`, ...filters])
+        return stdout.trim() !== ''
+      }
+      for (const pauseMs of code === codeOfKilled ? pausesMs : []) {
+        if (await isTold()) return true
+        await delay(pauseMs)
+      }
+      return isTold()
     },
     async limit(names, flags) {
       if (names.length === 0 || flags.length === 0) return
@@ -71,6 +96,11 @@ export function openContainers(cli: DockerCli, installation: string): Containers
     },
     endHere,
     remove,
+    async find(name) {
+      const { stdout } = await cli.ask(['container', 'inspect', '--format', '{{.State.Pid}} {{.Id}}', '--', name])
+      const [, pid, id] = /^([1-9]\d*) ([0-9a-f]{64})$/.exec(stdout.trim()) ?? []
+      return pid === undefined || id === undefined ? undefined : { pid: Number(pid), id }
+    },
     async list() {
       const format =
         '{{.Names}}\t{{.Label "dev.glovebox.sandbox"}}\t{{.Label "dev.glovebox.owner"}}\t{{.Label "dev.glovebox.lasting"}}'

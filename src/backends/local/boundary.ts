@@ -30,6 +30,11 @@ export interface LocalBoundary extends Boundary {
   close(): Promise<void>
 }
 
+const uncounted = (['memoryBytes', 'pids', 'cpuMs'] as const).map((what) => ({
+  what,
+  why: "local isolates nothing: its commands are among the host's other processes",
+}))
+
 export function openBoundary(parts: BoundaryParts): LocalBoundary {
   const running = new Set<Process>()
   let closed: Promise<void> | undefined
@@ -67,6 +72,7 @@ export function openBoundary(parts: BoundaryParts): LocalBoundary {
     searchProgram: parts.searchProgram,
     shell: parts.shell,
     commandText: (text) => parts.rewriter.shellText(text),
+    usage: () => Promise.resolve({ notCounted: uncounted }),
     async spawn(request) {
       refuseIfClosed()
       refuseNul(request)

@@ -1,5 +1,5 @@
 // cgroup v1: every controller is looked for in its own hierarchy, and each may be missing for its own reason.
-import { directoryOf, type CgroupLine, type CgroupMount } from './hierarchy.ts'
+import { directoryOf, type CgroupLine, type CgroupMount } from '../../../process/control-groups.ts'
 import { controllers, type Controller, type LimitsHost, type MissingLimit, type V1Plan } from './plan.ts'
 
 type Looked = { readonly what: Controller; readonly parent: string } | MissingLimit

@@ -1,7 +1,7 @@
 // cgroup v2: one tree. The kernel lets a group hand controllers to its children only while it holds no process
 // itself (the root is exempt), so the question is where a parent without processes can be had.
 import { basename, dirname } from 'node:path'
-import { directoryOf, type CgroupLine, type CgroupMount } from './hierarchy.ts'
+import { directoryOf, type CgroupLine, type CgroupMount } from '../../../process/control-groups.ts'
 import {
   controllers,
   noLimits,

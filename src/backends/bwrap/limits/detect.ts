@@ -2,7 +2,7 @@
 // Fails closed: what cannot be shown to work is not offered, and the plan says why and what would mend it.
 import { detectV1 } from './detect-v1.ts'
 import { detectV2 } from './detect-v2.ts'
-import { parseCgroupLines, parseCgroupMounts } from './hierarchy.ts'
+import { parseCgroupLines, parseCgroupMounts } from '../../../process/control-groups.ts'
 import { noLimits, type LimitsHost, type LimitsPlan } from './plan.ts'
 
 export function detectLimits(host: LimitsHost): LimitsPlan {

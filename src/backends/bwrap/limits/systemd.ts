@@ -3,7 +3,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { GloveboxError } from '../../../errors/error.ts'
 import { findControl } from './files.ts'
-import { parseCgroupLines } from './hierarchy.ts'
+import { parseCgroupLines } from '../../../process/control-groups.ts'
 import type { SystemdPlan, V2Plan } from './plan.ts'
 
 /** Runs a program of the host to its end. Passed in, since starting processes is another room's business. */

@@ -34,7 +34,7 @@ const mostForks = 100
 const usage = named(
   'SandboxUsage',
   z.strictObject({
-    memoryBytes: z.number().nonnegative().nullable().describe('Null: nothing is open, or nobody counts.'),
+    memoryBytes: z.number().nonnegative().nullable().describe('Null: nothing is open, or `notCounted` says why.'),
     memoryLimitBytes: z.number().nonnegative(),
     cpuMs: z.number().nonnegative().nullable().describe('Since it was opened.'),
     cpuCores: z.number().nonnegative(),
@@ -43,6 +43,9 @@ const usage = named(
     diskBytes: z.number().nonnegative(),
     diskEntries: z.number().nonnegative(),
     diskIsMore: z.boolean().describe('There is more than was counted.'),
+    notCounted: z
+      .array(z.strictObject({ what: z.enum(['memoryBytes', 'pids', 'cpuMs']), why: z.string() }))
+      .describe('What the backend of an open sandbox cannot tell.'),
   }),
 )
 const renewal = named('RenewRequest', z.strictObject({ lifeMs: z.int().positive() }))
@@ -176,7 +179,7 @@ const usageRoutes: RouteModule<LifetimeParts> = ({ house }) => [
       const { id, sandbox } = hostedFor(house, params.sandbox_id, principal)
       const { policy } = sandbox.describe()
       const limit = (field: string): number => Number(policy.find((each) => each.field === field)?.value ?? 0)
-      const { memoryBytes = null, cpuMs = null, pids = null, disk } = await house.usage(id)
+      const { memoryBytes = null, cpuMs = null, pids = null, disk, notCounted = [] } = await house.usage(id)
       return json(200, {
         memoryBytes,
         memoryLimitBytes: limit('memoryMb') * 1024 * 1024,
@@ -187,6 +190,7 @@ const usageRoutes: RouteModule<LifetimeParts> = ({ house }) => [
         diskBytes: disk.bytes,
         diskEntries: disk.entries,
         diskIsMore: disk.truncated,
+        notCounted,
       })
     },
   }),

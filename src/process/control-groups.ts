@@ -1,6 +1,6 @@
-// Where this process stands in the host's control groups, read from the kernel's own tables. Pure.
+// Where a process stands in the host's control groups, read from the kernel's own tables. Pure.
 
-/** One line of /proc/self/cgroup. The v2 line has no controllers and hierarchy 0. */
+/** One line of /proc/PID/cgroup. The v2 line has no controllers and hierarchy 0. */
 export interface CgroupLine {
   readonly hierarchy: number
   readonly controllers: readonly string[]
