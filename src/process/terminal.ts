@@ -68,7 +68,7 @@ export function openTerminal(size: TerminalSize): Terminal {
   }
 }
 
-function requireSize(size: TerminalSize): void {
+export function requireSize(size: TerminalSize): void {
   if (isTerminalSize(size)) return
   throw new GloveboxError('INVALID_INPUT', 'Cannot use the size of the terminal: it is no size that a terminal has', {
     hint: `Give 1 to ${largestSize.cols} columns and 1 to ${largestSize.rows} rows.`,

@@ -1,11 +1,11 @@
 // A command on a terminal that docker makes inside a container. Its shell says when it listens, is told what to run, and makes way;
 // from then on the terminal is the command's alone, and how it ended is told by docker's own exit code.
 import { randomBytes } from 'node:crypto'
-import type { Readable, Writable } from 'node:stream'
+import { Writable, type Readable } from 'node:stream'
 import type { ProcessExit } from '../../contract/backend.ts'
 import type { TerminalSize } from '../../contract/terminal.ts'
 import type { ChildEnd, SpawnedChild } from '../../process/spawn.ts'
-import { openTerminal, type Terminal } from '../../process/terminal.ts'
+import { openTerminal, requireSize, type Terminal } from '../../process/terminal.ts'
 import { signalIn } from './exit.ts'
 import { begun, listening } from './keeper.ts'
 import { openPreface } from './preface.ts'
@@ -44,13 +44,14 @@ export function startOnTerminal({ size, start, lines }: Opening): CommandOnTermi
       return said?.startsWith(mark) === true ? said.slice(mark.length).trim() : undefined
     }
     const told = begin()
-    void told.then((word) => preface.end({ keepsRest: word === begun }))
+    const hasBegun = told.then((word) => word === begun)
+    void hasBegun.then((keepsRest) => preface.end({ keepsRest }))
     return {
-      stdin: terminal.input,
+      stdin: inputFor(terminal.input, hasBegun),
       stdout: preface.rest,
       told,
       ended: child.ended,
-      resize: (to) => terminal.resize(to),
+      resize: resizerOf({ terminal, hasBegun, remind: () => child.kill('SIGWINCH') }),
       close: () => terminal.input.destroy(),
       abandon: () => child.kill('SIGKILL'),
     }
@@ -59,6 +60,56 @@ export function startOnTerminal({ size, start, lines }: Opening): CommandOnTermi
     throw error
   } finally {
     terminal.releaseChildEnd()
+  }
+}
+
+/** What is typed before the command has the terminal waits for it: the shell would take it for what it is to be told. */
+function inputFor(input: Writable, hasBegun: Promise<boolean>): Writable {
+  const held = new Writable({
+    decodeStrings: true,
+    write(chunk: Buffer, _encoding, done) {
+      if (input.destroyed) return done()
+      input.write(chunk, () => done())
+    },
+    destroy(error, done) {
+      input.destroy()
+      done(error)
+    },
+  })
+  held.cork()
+  void hasBegun.then((isThere) => (isThere ? held.uncork() : held.destroy()))
+  // What was typed into a terminal that is gone is lost, as with every other terminal.
+  input.once('close', () => held.destroy())
+  return held
+}
+
+/** Docker listens for a change of size only after it has told the first one, which on a busy host may be after the command began. */
+const deafMs = 5000
+const remindersMs = [50, 250, 1000, 3000]
+
+interface Resizing {
+  readonly terminal: Pick<Terminal, 'resize'>
+  readonly hasBegun: Promise<boolean>
+  /** Docker looks at its terminal again. */
+  readonly remind: () => void
+}
+
+/** The shell gives the terminal the size with which it was opened, just before it makes way: another one must come after that. */
+function resizerOf({ terminal, hasBegun, remind }: Resizing): (size: TerminalSize) => void {
+  let begunAt = Infinity
+  let asked: TerminalSize | undefined
+  const resize = (size: TerminalSize): void => {
+    terminal.resize(size)
+    if (performance.now() - begunAt < deafMs) for (const afterMs of remindersMs) setTimeout(remind, afterMs).unref()
+  }
+  void hasBegun.then((isThere) => {
+    begunAt = performance.now()
+    if (isThere && asked !== undefined) resize(asked)
+  })
+  return (size) => {
+    requireSize(size)
+    if (begunAt === Infinity) asked = size
+    else resize(size)
   }
 }
 

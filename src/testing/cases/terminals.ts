@@ -93,6 +93,23 @@ export const terminalCases: readonly ConformanceCase[] = [
     },
   },
   {
+    title:
+      'what is typed, and a size that is given, before the program has begun reach it, in the order of their coming',
+    async run({ create }) {
+      const sandbox = await create()
+      const script =
+        'read first; until [ "$(stty size)" = "40 120" ]; do sleep 0.02; done; read second; echo "$first, $second"'
+      for (let round = 0; round < 3; round += 1) {
+        await using terminal = await sandbox.shells.open({ pty: size, argv: ['/bin/sh', '-c', script] })
+        const typed = [terminal.write(`one ${round}\r`), terminal.write(`two ${round}\r`)]
+        await terminal.resize({ cols: 120, rows: 40 })
+        const { text } = await readAll(terminal)
+        assert.match(text, new RegExp(`one ${round}, two ${round}\r\n$`))
+        await Promise.all(typed)
+      }
+    },
+  },
+  {
     title: 'what is typed as an interrupt reaches the program, which may go on',
     async run(subject) {
       const { boundary } = await subject.boundary()
