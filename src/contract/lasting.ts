@@ -24,8 +24,10 @@ export interface LastingCommand {
   follow(options: LastingFollow): Promise<ProcessExit>
   /** Ends it with all that it started. May be called at any time. */
   kill(): void
-  /** Takes away all that is left of the boundary. */
+  /** Ends what may still run, and takes away what the boundary put into its mounts. How the command ended can still be found. */
   close(): Promise<void>
+  /** For when its end is written down elsewhere: takes away all that is left. */
+  forget(): Promise<void>
 }
 
 export interface LastingCommands {
@@ -33,8 +35,8 @@ export interface LastingCommands {
    * What leads to the mounts of the plan must be the caller's alone. Rejects where nothing has run.
    */
   start(id: SandboxId, plan: Plan, request: LastingRequest): Promise<LastingCommand>
-  /** Undefined where nothing is left of it. */
-  find(id: SandboxId): Promise<LastingCommand | undefined>
+  /** Undefined where nothing is left of it; `unbegun` where it is certain that nothing has run, nor will. */
+  find(id: SandboxId): Promise<LastingCommand | 'unbegun' | undefined>
   /** Takes away those of ours and of dead processes, but for these. They are asked for after it has been seen what is there. */
   sweep(keep: () => Promise<ReadonlySet<string>>): Promise<void>
 }

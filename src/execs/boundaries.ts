@@ -32,12 +32,15 @@ export interface Prepared {
   run(following: Following): Promise<Ended>
   /** Ends everything inside, and takes away what the boundary put into the mounts. */
   close(): Promise<void>
+  /** Its end is written down, and nobody will look for it again. */
+  forget?(): Promise<void>
 }
 
 export interface FoundAgain {
   /** Output from these places on: what was there before has been written down. */
   run(following: Following & { readonly from: { readonly stdout: number; readonly stderr: number } }): Promise<Ended>
   close(): Promise<void>
+  forget(): Promise<void>
 }
 
 export interface CheckedSecrets {
@@ -58,8 +61,8 @@ export interface Boundaries {
   /** Throws where there are no images, or none of that name can be used. */
   checkImage(image: string): Promise<void>
   prepare(request: BoundaryRequest): Promise<Prepared>
-  /** A command that went on without its server. Undefined: it is gone. Absent: none goes on. */
-  findAgain?(boundaryId: string, limits: { readonly timeoutMs: number }): Promise<FoundAgain | undefined>
+  /** A command that went on without its server; or that never began. Undefined: it is gone. Absent: none goes on. */
+  findAgain?(boundaryId: string, limits: { readonly timeoutMs: number }): Promise<FoundAgain | 'unbegun' | undefined>
   /** Those of dead servers that nobody will look for are taken away. */
   sweep?(keep: () => Promise<ReadonlySet<string>>): Promise<void>
   /** Whatever is left of a boundary whose server died. */

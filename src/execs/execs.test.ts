@@ -249,10 +249,65 @@ describe('execs of a dead server', () => {
         return exit(5)
       },
       close: async () => {},
+      forget: async () => {},
     })
     const execs = await open({ boundaries: { ...stage(), findAgain } })
     expect(await execs.wait(row.exec_id)).toMatchObject({ status: 'FAILED', exit_code: 5 })
     expect(readFileSync(recordPlace(ground.root, row, 'stdout.txt'), 'utf8')).toBe('first second')
+  })
+
+  it('one whose boundary was named, and in which nothing has run, begins', async () => {
+    const row = await left({ status: 'RUNNING', boundary_id: 'sbx_0123456789', args: ['-lc', 'exit 6'] })
+    const secret = await left({ status: 'RUNNING', boundary_id: 'sbx_9876543210', env_keys: ['TOKEN'] })
+    const destroyed: string[] = []
+    const boundaries: Boundaries = {
+      ...stage(),
+      findAgain: async () => 'unbegun',
+      destroy: async (id) => void destroyed.push(id),
+    }
+    const execs = await open({ boundaries })
+    expect(await execs.wait(row.exec_id)).toMatchObject({ status: 'FAILED', exit_code: 6 })
+    expect(await execs.find(secret.exec_id)).toMatchObject({ status: 'FAILED', error_reason: 'environment_lost' })
+    expect(destroyed.toSorted()).toEqual(['sbx_0123456789', 'sbx_9876543210'])
+  })
+
+  it('what is left of a command is not taken away before its end is written down', async () => {
+    const row = await left({ args: ['-lc', 'exit 9'] })
+    const seen: unknown[] = []
+    const { prepare, ...rest } = stage()
+    const boundaries: Boundaries = {
+      ...rest,
+      prepare: async (wanted) => ({
+        ...(await prepare(wanted)),
+        close: async () => void seen.push(['closed', (await store.execs.find(row.exec_id))?.status]),
+        forget: async () => void seen.push(['forgotten', (await store.execs.find(row.exec_id))?.status]),
+      }),
+    }
+    const execs = await open({ boundaries })
+    await execs.wait(row.exec_id)
+    while (seen.length < 2) await delay(5)
+    expect(seen).toEqual([
+      ['closed', 'RUNNING'],
+      ['forgotten', 'FAILED'],
+    ])
+  })
+
+  it('the next server demands for it what its request demanded, and not what everybody has', async () => {
+    const usual = someRow().policy_snapshot
+    await left({ policy_snapshot: { ...usual, timeout_ms: 1234, net: { mode: 'full', allow: [] } } })
+    const demanded: unknown[] = []
+    const { prepare, ...rest } = stage()
+    await open({
+      boundaries: {
+        ...rest,
+        prepare: async (wanted) => {
+          demanded.push(wanted.values)
+          return prepare(wanted)
+        },
+      },
+    })
+    while (demanded.length === 0) await delay(5)
+    expect(demanded).toEqual([{ timeoutMs: 1234, network: { mode: 'full' }, secrets: [] }])
   })
 
   it('execs of a living server are left alone', async () => {

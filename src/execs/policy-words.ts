@@ -39,16 +39,15 @@ export const toSnapshot = (policy: EffectivePolicy): PolicySnapshot => ({
   deny_read: [...policy.denyRead],
 })
 
-/** What a request would have to ask for to get this policy: for an exec whose request is gone with its server. */
-export function overridesFrom(snapshot: PolicySnapshot): PolicyOverrides {
-  const {
-    env: _env,
-    secrets: _secrets,
-    delete: _delete,
-    protect: _protect,
-    deny_read: _denyRead,
-    net,
-    ...limits
-  } = snapshot
-  return { ...limits, net: net.mode === 'allowlist' ? net : { mode: net.mode } }
+/**
+ * What a request would have to ask for to get this policy, where it gets the rest unasked: for an exec whose request is gone with
+ * its server. A backend refuses what it cannot hold if it is demanded, and tells of it if it is merely usual.
+ */
+export function overridesFrom(snapshot: PolicySnapshot, unasked: PolicySnapshot): PolicyOverrides {
+  const { env: _env, secrets: _secrets, delete: _delete, protect: _protect, deny_read: _denyRead, ...limits } = snapshot
+  const asked = Object.entries(limits).filter(
+    ([name, value]) => JSON.stringify(value) !== JSON.stringify(unasked[name as keyof PolicySnapshot]),
+  )
+  const { net, ...others }: Partial<typeof limits> = Object.fromEntries(asked)
+  return { ...others, ...(net === undefined ? {} : { net: net.mode === 'allowlist' ? net : { mode: net.mode } }) }
 }

@@ -93,8 +93,9 @@ async function decide(parts: RecoverParts, row: ExecRow): Promise<void> {
   if (row.status === 'QUEUED' || row.boundary_id === null) return beginAgain(parts, row)
   const timeoutMs = Number(row.policy_snapshot?.['timeout_ms'])
   const found = await boundaries.findAgain?.(row.boundary_id, { timeoutMs })
-  if (found !== undefined) return void work.follow(row, found)
+  if (found !== undefined && found !== 'unbegun') return void work.follow(row, found)
   await boundaries.destroy(row.boundary_id)
+  if (found === 'unbegun') return beginAgain(parts, row)
   await finish(parts, row, 'LOST', 'server_crash')
 }
 
@@ -103,7 +104,7 @@ async function beginAgain(parts: RecoverParts, row: ExecRow): Promise<void> {
   if (row.cancel_requested_at !== null) return finish(parts, row, 'CANCELLED', 'cancelled')
   if (row.env_keys.length > 0) return finish(parts, row, 'FAILED', 'environment_lost')
   if (row.status === 'QUEUED') return
-  await parts.store.execs.update(row.exec_id, row.fence, { status: 'QUEUED', started_at: null })
+  await parts.store.execs.update(row.exec_id, row.fence, { status: 'QUEUED', started_at: null, boundary_id: null })
 }
 
 async function finish(

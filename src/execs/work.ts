@@ -13,7 +13,7 @@ import { finishExec, type FinishParts } from './finish.ts'
 import { filesPlace, guestWork, mountsOf, recordPlace } from './layout.ts'
 import { openOutput } from './output-file.ts'
 import { patiently } from './patience.ts'
-import { overridesFrom, toPolicyValues } from './policy-words.ts'
+import { overridesFrom, toPolicyValues, toSnapshot } from './policy-words.ts'
 import { writeMeta } from './record.ts'
 
 /** What only the server that took the request knows: it is in no record. */
@@ -50,6 +50,8 @@ interface Task {
   readonly stopping: AbortController
   stopped: Stopped | undefined
   done: Promise<void>
+  /** What is kept of it until its end is written down. */
+  forget?: (() => Promise<void>) | undefined
 }
 
 type Doing = (task: Task, outputs: Outputs) => Promise<Ended>
@@ -84,12 +86,16 @@ export function openWork(parts: WorkParts): Work {
       outputs?.close()
     }
     if (isAbandoned) return
-    await finishExec(parts, row, {
+    const written = await finishExec(parts, row, {
       ...ending,
       duration_ms: Math.round(performance.now() - begun),
       stdout_truncated: outputs?.stdout.truncated === true,
       stderr_truncated: outputs?.stderr.truncated === true,
     })
+    // Where another server was given the exec, it needs what is left.
+    if (written?.fence !== row.fence) return
+    parts.onChange(row.exec_id)
+    await task.forget?.().catch((error: unknown) => parts.log(`something of ${row.exec_id} is left`, error))
   }
 
   const begin = (row: ExecRow, perform: Doing): Promise<void> => {
@@ -117,6 +123,7 @@ export function openWork(parts: WorkParts): Work {
       begin(row, async (task, outputs) => {
         try {
           const from = { stdout: outputs.stdout.totalBytes, stderr: outputs.stderr.totalBytes }
+          task.forget = () => found.forget()
           return await found.run({ ...following(task, outputs), from })
         } finally {
           await found.close()
@@ -133,7 +140,7 @@ export function openWork(parts: WorkParts): Work {
 
 async function runCommand(parts: WorkParts, row: ExecRow, task: Task, outputs: Outputs): Promise<Ended> {
   const { boundaries, store, root } = parts
-  const unrecorded = parts.take(row.exec_id) ?? recorded(row)
+  const unrecorded = parts.take(row.exec_id) ?? recorded(row, boundaries)
   const prepared = await boundaries.prepare({
     execId: row.exec_id,
     mounts: mountsOf(root, row),
@@ -142,6 +149,7 @@ async function runCommand(parts: WorkParts, row: ExecRow, task: Task, outputs: O
     cwd: row.cwd ?? guestWork,
     ...unrecorded,
   })
+  task.forget = () => prepared.forget?.() ?? Promise.resolve()
   try {
     // Before anything is made: whoever finds no boundary's name here knows that nothing has run.
     const change = { backend: boundaries.backend, boundary_id: prepared.boundaryId }
@@ -166,10 +174,13 @@ async function isCancelled({ store }: WorkParts, row: ExecRow): Promise<boolean>
 }
 
 /** For an exec whose request went to another server. It has no environment: such a one never leaves the server that took it. */
-const recorded = (row: ExecRow): Unrecorded => ({
+const recorded = (row: ExecRow, boundaries: Boundaries): Unrecorded => ({
   env: {},
   secrets: [],
-  values: toPolicyValues(overridesFrom(snapshotOf(row))),
+  values: {
+    ...toPolicyValues(overridesFrom(snapshotOf(row), toSnapshot(boundaries.resolve({}).effective))),
+    secrets: [],
+  },
 })
 
 const snapshotOf = (row: ExecRow): PolicySnapshot => row.policy_snapshot as PolicySnapshot

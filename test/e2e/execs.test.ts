@@ -83,6 +83,12 @@ describe('POST /sandbox/execs', () => {
     }
     const gone = await server.exec({ project_id: 'demo', exec: { kind: 'shell', command: 'pwd', cwd: 'not/there' } })
     expect(gone).toMatchObject({ status: 'FAILED', error_reason: 'not_found', exit_code: null })
+    // A link is followed in the guest's view, in which the host's directories are not.
+    await server.exec(shell(`ln -sfn ${server.place} leads-out; mkdir -p goes; ln -sfn goes leads-in`))
+    const led = (cwd: string) =>
+      server.exec({ project_id: 'demo', exec: { kind: 'shell', command: 'ls -A; pwd -P', cwd } })
+    expect(await led('leads-out')).toMatchObject({ status: 'FAILED', exit_code: null })
+    expect(await output(await led('leads-in'))).toBe('/workspace/work/goes\n')
   })
 
   it('keeps work/ from one exec to the next, in one project and no other', async () => {
@@ -125,6 +131,11 @@ describe('POST /sandbox/execs', () => {
     ['a time that is text', { ...shell('true'), policy_overrides: { timeout_ms: '5' } }],
     ['an unknown limit', { ...shell('true'), policy_overrides: { user: 0 } }],
     ['a variable with a bad name', { exec: { kind: 'shell', command: 'true', env: { 'A=B': 'x' } } }],
+    [
+      'a variable whose name is too long',
+      { exec: { kind: 'shell', command: 'true', env: { ['A'.repeat(300)]: 'x' } } },
+    ],
+    ['a variable that is too large', { exec: { kind: 'shell', command: 'true', env: { A: 'x'.repeat(200_000) } } }],
     ['a variable with a NUL', { exec: { kind: 'shell', command: 'true', env: { A: 'x\0y' } } }],
     ['an image where there are none', { ...shell('true'), image: '--privileged' }],
     ['an input with two contents', { ...shell('true'), inputs: [{ path: 'a', content: '', content_base64: '' }] }],

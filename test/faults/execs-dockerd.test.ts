@@ -1,65 +1,90 @@
-// The Docker daemon is killed and started again under execs that run: each has its true end or is LOST, and none is guessed.
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+// The Docker daemon is killed and started again under execs that run, on runc and on gVisor: each has its true end or is LOST, and none is
+// guessed.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { ExecRecord } from '../../src/contract/exec-record.ts'
 import { isRequired } from '../conformance/required.ts'
 import { shell, startExecServer, type ExecServer } from '../fixtures/exec-server.ts'
+import { containersAt, dockerHasRuntime, execTarget, runscImage, type ExecTarget } from './exec-targets.ts'
+import { textOf, until } from './lasting-execs.ts'
 import { privateDockerd, reasonWithout, type PrivateDockerd } from './private-dockerd.ts'
 
-const missing = reasonWithout()
+const image = 'glovebox/sandbox:latest'
+const missing = reasonWithout(image)
+const hasGvisor = dockerHasRuntime('runsc') && reasonWithout(runscImage) === undefined
+const isOnBoth = hasGvisor || isRequired('docker-runsc')
+
+interface Served {
+  readonly target: ExecTarget
+  server: ExecServer
+}
+
+const ended = ({ ended_at }: ExecRecord): boolean => ended_at !== null
 
 describe.skipIf(missing !== undefined && !isRequired('dockerd'))('execs under a daemon that is killed', () => {
   let daemon: PrivateDockerd
-  let server: ExecServer
+  let all: readonly Served[]
+  const start = ({ options }: ExecTarget, place?: string): Promise<ExecServer> =>
+    startExecServer({ ...options, ...(place === undefined ? {} : { place }), env: { DOCKER_HOST: daemon.host } })
+
   beforeAll(async () => {
-    daemon = await privateDockerd()
-    server = await startExecServer({ flags: ['--backend', 'docker'], env: { DOCKER_HOST: daemon.host } })
+    daemon = await privateDockerd(isOnBoth ? [image, runscImage] : [image])
+    const targets = (isOnBoth ? ['docker', 'docker-runsc'] : ['docker']).map(execTarget)
+    all = await Promise.all(targets.map(async (target) => ({ target, server: await start(target) })))
   }, 120_000)
   afterAll(async () => {
-    await server.stop()
-    server.remove()
+    for (const { server } of all) {
+      await server.stop()
+      server.remove()
+    }
     await daemon.remove()
   }, 60_000)
 
   it.each(['SIGKILL', 'SIGTERM'] as const)(
     '%s: the true end or LOST, never a guess; and the next exec runs',
     async (signal) => {
-      const done = await server.exec(shell('echo before; exit 3'))
-      expect(done).toMatchObject({ status: 'FAILED', exit_code: 3 })
-      const long = await server.begin(shell('echo begun; sleep 300'))
-      const short = await server.begin(shell('echo begun; sleep 1; echo over; exit 7'))
-      for (const { stdout_path } of [long, short])
-        await until(() => readFileSync(join(server.workspace, stdout_path), 'utf8').includes('begun'))
+      const begun = await Promise.all(all.map(({ server }) => beginBoth(server)))
       await daemon.kill(signal)
-      await new Promise((resolve) => setTimeout(resolve, 2000))
+      await new Promise((resolve) => setTimeout(resolve, 1500))
       await daemon.start()
-      const ends = await Promise.all(
-        [long, short].map(({ exec_id }) => server.until(exec_id, ({ ended_at }) => ended_at !== null, 60_000)),
-      )
-      expect(ends[0]?.status).toBe('LOST')
-      const isTrue = ends[1]?.status === 'FAILED' && ends[1].exit_code === 7
-      expect(isTrue || ends[1]?.status === 'LOST', JSON.stringify(ends[1])).toBe(true)
-      expect(await server.get(done.exec_id)).toEqual(done)
-      expect(await server.exec(shell('echo after'))).toMatchObject({ status: 'SUCCEEDED' })
+      for (const [index, { server, target }] of all.entries()) await judge(target.name, server, begun[index])
     },
     120_000,
   )
 
   it('nothing of them is left when the next server has looked', async () => {
-    await server.stop()
-    server = await startExecServer({
-      place: server.place,
-      flags: ['--backend', 'docker'],
-      env: { DOCKER_HOST: daemon.host },
-    })
-    await until(() => daemon.docker('ps', '-aq').trim() === '')
+    for (const served of all) {
+      await served.server.stop()
+      served.server = await start(served.target, served.server.place)
+    }
+    await until(() => daemon.docker('ps', '-aq').trim() === '', 30_000)
+    // The daemon of everybody else has none of them, and never had.
+    for (const { server } of all) expect(containersAt(server.place)).toEqual([])
   }, 60_000)
 })
 
-async function until(holds: () => boolean): Promise<void> {
-  const deadline = performance.now() + 30_000
-  while (!holds()) {
-    if (performance.now() > deadline) throw new Error('not in time')
-    await new Promise((resolve) => setTimeout(resolve, 100))
-  }
+interface Begun {
+  readonly done: ExecRecord
+  readonly long: ExecRecord
+  readonly short: ExecRecord
+}
+
+async function beginBoth(server: ExecServer): Promise<Begun> {
+  const done = await server.exec(shell('echo before; exit 3'))
+  expect(done).toMatchObject({ status: 'FAILED', exit_code: 3 })
+  const [long, short] = await Promise.all(
+    ['echo begun; sleep 300', 'echo begun; sleep 1; echo over; exit 7'].map((script) => server.begin(shell(script))),
+  )
+  if (long === undefined || short === undefined) throw new Error('two were begun')
+  for (const { stdout_path } of [long, short]) await until(() => textOf(server, stdout_path).includes('begun'))
+  return { done, long, short }
+}
+
+async function judge(name: string, server: ExecServer, begun: Begun | undefined): Promise<void> {
+  if (begun === undefined) throw new Error(`nothing was begun on ${name}`)
+  const { done, long, short } = begun
+  expect(await server.until(long.exec_id, ended, 60_000), name).toMatchObject({ status: 'LOST', exit_code: null })
+  const { status, exit_code } = await server.until(short.exec_id, ended, 60_000)
+  expect(['FAILED 7', 'LOST null'], name).toContain(`${status} ${exit_code}`)
+  expect(await server.get(done.exec_id)).toEqual(done)
+  expect(await server.exec(shell('echo after')), name).toMatchObject({ status: 'SUCCEEDED' })
 }

@@ -107,6 +107,21 @@ describe('a server that is asked to stop', () => {
     expect(await next.get(exec.exec_id)).toMatchObject({ status: 'CANCELLED', error_reason: 'drained' })
   })
 
+  it('that is killed while it waits loses what ran, and nothing else', async () => {
+    const server = await start(['--grace', '60s'])
+    const running = await Promise.all([1, 2].map(() => server.begin(shell('echo begun; sleep 60'))))
+    const queued = await server.begin(shell('echo later'))
+    for (const { exec_id } of running) await server.until(exec_id, ({ status }) => status === 'RUNNING')
+    void server.stop()
+    while ((await server.fetch('/readyz')).status !== 503) await new Promise((resolve) => setTimeout(resolve, 20))
+    await server.kill()
+    const next = await start([], server.place)
+    const ended = ({ ended_at }: ExecRecord): boolean => ended_at !== null
+    for (const { exec_id } of running)
+      expect(await next.until(exec_id, ended)).toMatchObject({ status: 'LOST', error_reason: 'server_crash' })
+    expect(await next.until(queued.exec_id, ended)).toMatchObject({ status: 'SUCCEEDED' })
+  })
+
   it('asked twice, it does not wait', async () => {
     const server = await start(['--grace', '60s'])
     const exec = await server.begin(shell('sleep 60'))

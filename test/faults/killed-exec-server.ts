@@ -17,7 +17,11 @@ const clients = 4
  * Callers send execs, each under a key, until the server is killed; then the next one is started on what is left, and every
  * request that got no answer is sent again under its key.
  */
-export async function killRound(afterMs: number, options: ServerOptions = {}): Promise<Round> {
+export async function killRound(
+  afterMs: number,
+  options: ServerOptions = {},
+  traces: (place: string) => readonly string[] = () => [],
+): Promise<Round> {
   const place = options.place ?? makePlace()
   const first = await startExecServer({ ...options, place })
   const sent: { readonly key: string; readonly mark: string; id?: string }[] = []
@@ -35,19 +39,26 @@ export async function killRound(afterMs: number, options: ServerOptions = {}): P
     }
   }
   const calling = Promise.all(Array.from({ length: clients }, (_, client) => call(client)))
-  await new Promise((resolve) => setTimeout(resolve, afterMs))
+  await pause(afterMs)
   isDead = true
   await first.kill()
   await calling
   const answered = sent.flatMap(({ id }) => (id === undefined ? [] : [id]))
   const second = await startExecServer({ ...options, place })
   try {
-    return { answered, ...(await audit(second, sent)) }
-  } finally {
+    const { faults, statuses } = await audit(second, sent)
+    // What nobody works on any more is swept when a server starts, behind its first answers.
+    const grace = performance.now() + 20_000
+    while (traces(place).length > 0 && performance.now() < grace) await pause(100)
     await second.stop()
+    const left = [...traces(place), ...survivors(place)]
+    return { answered, statuses, faults: [...faults, ...left.map((what) => `left behind: ${what}`)] }
+  } finally {
     second.remove()
   }
 }
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
 const send = (
   server: ExecServer,

@@ -13,10 +13,8 @@ export interface PrivateDockerd {
   remove(): Promise<void>
 }
 
-const image = 'glovebox/sandbox:latest'
-
 /** Why none can be had here; undefined where it can. */
-export function reasonWithout(): string | undefined {
+export function reasonWithout(image: string): string | undefined {
   if (process.getuid?.() !== 0) return 'starting a daemon needs root'
   try {
     execFileSync('sh', ['-c', 'command -v dockerd && command -v docker'], { stdio: 'ignore' })
@@ -27,7 +25,7 @@ export function reasonWithout(): string | undefined {
   }
 }
 
-export async function privateDockerd(): Promise<PrivateDockerd> {
+export async function privateDockerd(images: readonly string[]): Promise<PrivateDockerd> {
   const home = mkdtempSync(join(tmpdir(), 'glovebox-dockerd-'))
   const host = `unix://${home}/socket`
   mkdirSync(join(home, 'data'))
@@ -40,6 +38,7 @@ export async function privateDockerd(): Promise<PrivateDockerd> {
     iptables: false,
     ip6tables: false,
     'ip-forward': false,
+    runtimes: { runsc: { path: 'runsc', runtimeArgs: ['--platform=ptrace', '--network=none'] } },
   }
   writeFileSync(join(home, 'daemon.json'), JSON.stringify(config))
   let daemon: ChildProcess | undefined
@@ -83,7 +82,7 @@ export async function privateDockerd(): Promise<PrivateDockerd> {
     await gone
   }
   await start()
-  execFileSync('sh', ['-c', `docker save ${image} | DOCKER_HOST=${host} docker load`], { stdio: 'ignore' })
+  execFileSync('sh', ['-c', `docker save ${images.join(' ')} | DOCKER_HOST=${host} docker load`], { stdio: 'ignore' })
   return {
     host,
     docker,

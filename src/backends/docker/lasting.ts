@@ -40,15 +40,22 @@ interface Begun {
 
 const rootOf = (stateDir: string): string => join(stateDir, 'docker', 'lasting')
 
-/** `$0` is docker. The words of its command line come first on the input, and what is behind them is for the container. */
+/**
+ * `$0` is docker. The words of its command line come first on the input, and then three lines for the container. Whoever writes them
+ * may be killed in the middle: nothing is begun before all of them are there, since half a command would end as one that failed.
+ */
 const holdingScript = [
   "line_break='\n'",
   'out=$1; err=$2; dir=$3',
-  'IFS= read -r words || exit 0',
+  'IFS= read -r words && IFS= read -r mark && IFS= read -r variables && IFS= read -r request || exit 0',
+  ': >"$dir/told" || exit 0',
   'eval "set -- $words"',
   // Not `head`, which holds back what it has until it is much. The kernel ends the first `cat` at the limit.
   'keep() { (ulimit -c 0; ulimit -f "$1"; exec cat >"$2"); cat >/dev/null; }',
-  '{ { "$0" "$@" 3>&-; echo $? >"$dir/code"; } 2>&1 1>&3 | keep "$err" "$dir/stderr"; } 3>&1 | keep "$out" "$dir/stdout"',
+  // Built in, so that no other process sees a value among its arguments.
+  'tell() { printf "%s\\n" "$mark" "$variables" "$request" 2>/dev/null; }',
+  'run() { tell 3>&- | "$0" "$@" 3>&-; echo $? >"$dir/code"; }',
+  '{ run "$@" 2>&1 1>&3 | keep "$err" "$dir/stderr"; } 3>&1 | keep "$out" "$dir/stdout"',
   'mv "$dir/code" "$dir/status"',
 ].join('\n')
 
@@ -94,7 +101,8 @@ export function openLasting(parts: LastingParts): LastingCommands {
     find: async (id) => {
       const place = join(root, id)
       const begun = readBegun(place)
-      return begun === undefined ? undefined : commandAt(parts, place, begun)
+      if (begun === undefined) return existsSync(place) ? 'unbegun' : undefined
+      return (await wasTold(place, begun)) ? commandAt(parts, place, begun) : 'unbegun'
     },
     async sweep(keep) {
       const listed = (await containers.list()).filter(({ lasting, orphaned, ours }) => lasting && (orphaned || ours))
@@ -163,6 +171,15 @@ function onceArguments(args: readonly string[]): readonly string[] {
   return [...args.slice(0, image + 1).filter((word) => word !== '--rm'), ...onceCommand]
 }
 
+/** A shell that was told nothing ends with the one that could have told it, and has begun nothing. */
+async function wasTold(place: string, { shell }: Begun): Promise<boolean> {
+  const until = performance.now() + 5000
+  const isTold = (): boolean => existsSync(join(place, 'told'))
+  while (!isTold() && isAlive(shell) && performance.now() < until)
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  return isTold() || isAlive(shell)
+}
+
 function readBegun(place: string): Begun | undefined {
   try {
     return JSON.parse(readFileSync(join(place, 'begun.json'), 'utf8')) as Begun
@@ -177,6 +194,7 @@ function commandAt(
   { name, shell, uptimeMs }: Begun,
 ): LastingCommand {
   let isKilled = false
+  let hasExited = false
   const kill = (): void => {
     isKilled = true
     void removeSoon()
@@ -196,13 +214,20 @@ function commandAt(
       const ended = await followSpool(place, options, () => isAlive(shell))
       if (isKilled) return { signal: 'SIGKILL' }
       if (ended === undefined) return { lost: 'the shell that held its pipes is gone' }
-      return exitOfContainer(cli, name, { code: ended, said: () => readFileSync(join(place, 'stderr'), 'utf8') })
+      const said = (): string => readFileSync(join(place, 'stderr'), 'utf8')
+      const exit = await exitOfContainer(cli, name, { code: ended, said })
+      hasExited = exit.code !== undefined || exit.signal !== undefined
+      return exit
     },
     async close() {
-      await containers.remove(name)
+      // One that has exited is asked again by whoever comes after us, if we die before its end is written down.
+      if (!hasExited) await containers.remove(name)
       const until = performance.now() + 5000
       while (isAlive(shell) && performance.now() < until) await new Promise((resolve) => setTimeout(resolve, 20))
       await sweepPlaceholders(stateDir)
+    },
+    async forget() {
+      await containers.remove(name)
       rmSync(place, { recursive: true, force: true })
     },
   }

@@ -35,6 +35,7 @@ export function preparedLasting(
       await command?.close()
       await discardPlanned(planned)
     },
+    forget: async () => command?.forget(),
   }
 }
 
@@ -42,13 +43,14 @@ export async function findLasting(
   lasting: LastingCommands,
   boundaryId: string,
   { timeoutMs, redaction }: { readonly timeoutMs: number; readonly redaction: Redaction },
-): Promise<FoundAgain | undefined> {
+): Promise<FoundAgain | 'unbegun' | undefined> {
   const command = await lasting.find(boundaryId as SandboxId)
-  if (command === undefined) return undefined
+  if (command === undefined || command === 'unbegun') return command
   return {
     run: (following) =>
       follow(command, { ...following, timeoutMs: Math.max(1, timeoutMs - command.elapsedMs()), redaction }),
     close: () => command.close(),
+    forget: () => command.forget(),
   }
 }
 

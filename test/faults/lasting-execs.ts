@@ -1,0 +1,169 @@
+// What holds of execs in containers whatever runs them: they go on without their server, and the next one finds them again.
+import { execFileSync, spawnSync } from 'node:child_process'
+import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, expect, it } from 'vitest'
+import type { ExecMeta } from '../../src/contract/exec-record.ts'
+import {
+  bytesOf,
+  readEvents,
+  shell,
+  startExecServer,
+  type ExecServer,
+  type ServerOptions,
+} from '../fixtures/exec-server.ts'
+import { isGapless } from './exec-output.ts'
+import { containersAt, spoolsAt, type ExecTarget } from './exec-targets.ts'
+
+const ended = ({ ended_at }: { readonly ended_at: string | null }): boolean => ended_at !== null
+
+export const textOf = (server: ExecServer, path: string): string => readFileSync(join(server.workspace, path), 'utf8')
+
+export async function until(holds: () => boolean, withinMs = 20_000): Promise<void> {
+  const deadline = performance.now() + withinMs
+  while (!holds()) {
+    if (performance.now() > deadline) throw new Error('not in time')
+    await new Promise((resolve) => setTimeout(resolve, 25))
+  }
+}
+
+/** Servers of one file, which leave nothing behind after each of its tests. */
+export function serversOn({ options }: ExecTarget): (more?: ServerOptions) => Promise<ExecServer> {
+  const servers: ExecServer[] = []
+  afterEach(async () => {
+    for (const server of servers.splice(0).toReversed()) {
+      await server.kill()
+      if (!existsSync(server.place)) continue
+      // It fails where one is just being removed, which is as good.
+      spawnSync('docker', ['rm', '-f', ...containersAt(server.place)], { stdio: 'ignore' })
+      server.remove()
+    }
+  })
+  return async (more = {}) => {
+    const settings = `${options.settings ?? ''}${more.settings ?? ''}`
+    const server = await startExecServer({ ...options, ...more, ...(settings === '' ? {} : { settings }) })
+    servers.push(server)
+    return server
+  }
+}
+
+type Start = ReturnType<typeof serversOn>
+
+export function itGoesOn(start: Start): void {
+  it('go on when the server is killed, and the next one has all of their output and their true end', async () => {
+    const first = await start()
+    const script = [
+      'say() { for i in $(seq $1 $2); do echo "line $i"; echo "error $i" >&2; sleep 0.01; done; }',
+      'say 1 30; while [ ! -e go ]; do sleep 0.05; done; rm go; say 31 60; echo $SECRET | wc -c; exit 42',
+    ].join('\n')
+    const exec = await first.begin({
+      project_id: 'demo',
+      exec: { kind: 'shell', command: script, env: { SECRET: 'twelve chars' } },
+    })
+    const events = await readEvents(
+      await first.fetch(`/sandbox/execs/${exec.exec_id}/stream`),
+      (seen) => seen.length > 8,
+    )
+    await first.kill()
+    const stranger = await start()
+    const theirs = await stranger.begin(shell('sleep 300'))
+    await until(() => containersAt(stranger.place).length === 1)
+    expect(containersAt(first.place)).toHaveLength(1)
+
+    const second = await start({ place: first.place })
+    expect((await second.get(exec.exec_id)).status).toBe('RUNNING')
+    const following = second.fetch(`/sandbox/execs/${exec.exec_id}/stream`, {
+      headers: { 'last-event-id': events.at(-1)?.id ?? '' },
+    })
+    writeFileSync(join(second.workspace, 'projects/demo/work/go'), '')
+    const rest = await readEvents(await following)
+    const end = await second.until(exec.exec_id, ended)
+    expect(end).toMatchObject({ status: 'FAILED', exit_code: 42, error_reason: 'exit_nonzero' })
+    const lines = Array.from({ length: 60 }, (_, index) => `line ${index + 1}\n`).join('')
+    expect(textOf(second, end.stdout_path)).toBe(`${lines}13\n`)
+    expect(textOf(second, end.stderr_path)).toBe(lines.replaceAll('line', 'error'))
+    expect(isGapless([...events, ...rest], 'stdout')).toBe(true)
+    expect(bytesOf([...events, ...rest], 'stdout').toString()).toBe(`${lines}13\n`)
+    const meta = JSON.parse(textOf(second, `${end.artifacts_dir}/meta.json`)) as ExecMeta
+    expect(meta).toMatchObject({ status: 'FAILED', exit_code: 42 })
+    await until(() => containersAt(second.place).length === 0)
+    expect(readdirSync(join(second.workspace, 'projects/demo/work'))).toEqual(['.glovebox', 'glovebox.yaml'])
+    await until(() => readdirSync(spoolsAt(second.place)).length === 0)
+    // Of another installation nothing was touched.
+    expect(containersAt(stranger.place)).toHaveLength(1)
+    expect((await stranger.get(theirs.exec_id)).status).toBe('RUNNING')
+  })
+
+  it('that end while no server is there have their true end, and what waited runs under the next', async () => {
+    const settings = 'sandbox:\n  max_concurrent_execs: 1\n'
+    const first = await start({ settings })
+    const exec = await first.begin(shell('sleep 1; echo finished; exit 7'))
+    const waiting = await first.begin({ ...shell('echo waited; exit 4'), policy_overrides: { timeout_ms: 50_000 } })
+    await until(() => containersAt(first.place).length === 1)
+    await first.kill()
+    await until(() =>
+      readdirSync(spoolsAt(first.place)).some((name) => existsSync(join(spoolsAt(first.place), name, 'status'))),
+    )
+    const second = await start({ place: first.place })
+    expect(await second.until(exec.exec_id, ended)).toMatchObject({ status: 'FAILED', exit_code: 7 })
+    expect(textOf(second, exec.stdout_path)).toBe('finished\n')
+    const end = await second.until(waiting.exec_id, ended)
+    expect(end).toMatchObject({ status: 'FAILED', exit_code: 4, policy_snapshot: { timeout_ms: 50_000 } })
+    expect(end.policy_snapshot).toEqual(waiting.policy_snapshot)
+  })
+
+  it('of which nobody holds the pipes any more are LOST, and nothing of them is left', async () => {
+    const first = await start()
+    const exec = await first.begin(shell('echo begun; sleep 60'))
+    await until(() => textOf(first, exec.stdout_path) === 'begun\n')
+    const [spool = ''] = readdirSync(spoolsAt(first.place))
+    const { shell: holder } = JSON.parse(readFileSync(join(spoolsAt(first.place), spool, 'begun.json'), 'utf8')) as {
+      shell: { pid: number }
+    }
+    await first.kill()
+    process.kill(-holder.pid, 'SIGKILL')
+    const second = await start({ place: first.place })
+    expect(await second.until(exec.exec_id, ended)).toMatchObject({ status: 'LOST', exit_code: null })
+    await until(() => containersAt(second.place).length === 0)
+  })
+}
+
+export function itHidesTheEnvironment(start: Start): void {
+  it('show no value of an environment in docker inspect, its labels, a command line or a file', async () => {
+    const server = await start()
+    const canary = `canary-${Math.random().toString(36).slice(2)}`
+    const exec = await server.begin({
+      project_id: 'demo',
+      exec: { kind: 'shell', command: 'test -n "$TOKEN" && echo got it; sleep 2', env: { TOKEN: canary } },
+    })
+    await until(() => textOf(server, exec.stdout_path) === 'got it\n')
+    const [container = ''] = containersAt(server.place)
+    const told = execFileSync('docker', ['inspect', container], { encoding: 'utf8' })
+    expect(told).not.toContain(canary)
+    // Control: what docker is told is found there.
+    expect(told).toContain('dev.glovebox.lasting')
+    expect(told).toContain(exec.artifacts_dir)
+    const found = execFileSync(
+      'sh',
+      [
+        '-c',
+        `grep -rlaF -- "$0" /proc/[0-9]*/cmdline ${server.place} 2>/dev/null | grep -v "^/proc/$$/" || true`,
+        canary,
+      ],
+      { encoding: 'utf8' },
+    )
+    const others = found.split('\n').filter((path) => path !== '' && !isSearcher(path))
+    expect(others).toEqual([])
+    expect(await server.until(exec.exec_id, ended)).toMatchObject({ status: 'SUCCEEDED', env_keys: ['TOKEN'] })
+  })
+}
+/** The search has what it looks for in its own command line. */
+function isSearcher(path: string): boolean {
+  const [, pid] = /^\/proc\/(\d+)\/cmdline$/.exec(path) ?? []
+  if (pid === undefined) return false
+  try {
+    return /grep|sh\0-c/.test(readFileSync(path, 'latin1'))
+  } catch {
+    return true
+  }
+}
