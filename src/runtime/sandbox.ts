@@ -7,7 +7,7 @@ import { newShellId, type SandboxId, type ShellId } from '../contract/ids.ts'
 import type { HostPath } from '../contract/mount.ts'
 import type { ResolvedPolicy } from '../contract/policy.ts'
 import type { Description, Provisioned, Resources, Sandbox } from '../contract/sandbox.ts'
-import { GloveboxError } from '../errors/error.ts'
+import { GloveboxError, isGloveboxError } from '../errors/error.ts'
 import { describeSandbox } from './describe.ts'
 import { catalogued, type CatalogAbout } from './catalog/catalogued.ts'
 import { createExecutor } from './exec.ts'
@@ -56,6 +56,8 @@ export function liveSandbox(live: Live): Sandbox {
         return work()
       })
       .catch((error: unknown) => {
+        // What the boundary could not begin because somebody ended it meanwhile is no fault of the boundary's.
+        if (isGloveboxError(error) && error.code === 'BOUNDARY_FAILED') requireAlive()
         throw secrets.redaction.error(error)
       })
   const run = (argv: readonly [string, ...string[]], options: RunOptions): Promise<ExecResult> =>

@@ -1,7 +1,7 @@
 // `glovebox serve`: starts the server, says once where it is and how to come in, and ends it in good order.
 import { closeSync, fsyncSync, openSync, rmSync, writeSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { GloveboxError } from '../../errors/error.ts'
+import { GloveboxError, isGloveboxError } from '../../errors/error.ts'
 import { didYouMean } from '../../errors/suggest.ts'
 import { openServer, type OpenedServer } from '../../runtime/server/open.ts'
 import { probeBackend, type BackendState } from '../../runtime/server/backends.ts'
@@ -43,7 +43,7 @@ export async function serveCommand(flags: ServeFlags, { face, directory }: Doing
       data: flags.data === undefined ? undefined : resolve(directory, flags.data),
       settingsFile: flags.config === undefined ? undefined : resolve(directory, flags.config),
       backends: flags.backend,
-      onFault: (error, about) => log.error({ about, error: String(error) }, 'something went wrong behind a request'),
+      onFault: (error, about) => log.error({ about, ...toldOf(error) }, 'something went wrong behind a request'),
     })
     const started = await startWhole(opened, flags, { log, directory, limits: limits.http })
     // Whoever stops it need not wait for what is told of it.
@@ -56,6 +56,12 @@ export async function serveCommand(flags: ServeFlags, { face, directory }: Doing
     await lines.flush()
   }
 }
+
+/** The log is the operator's. */
+const toldOf = (error: unknown): Readonly<Record<string, unknown>> => ({
+  error: String(error),
+  ...(isGloveboxError(error) && error.operatorDetail !== undefined ? { detail: error.operatorDetail } : {}),
+})
 
 /** A limit that nobody knows would not be kept, so it is refused. */
 function chooseLimits(given: Readonly<Record<string, number>>): {

@@ -11,6 +11,7 @@ import type { AuditLog } from '../../runtime/audit.ts'
 import type { Answer } from './answer.ts'
 import { requireScope, type Authenticate } from './auth.ts'
 import { readBytes } from './body.ts'
+import type { Deliveries } from './deliveries.ts'
 import type { Drain } from './drain.ts'
 import { guard, originHeaders, preflightHeaders, type GuardRules } from './guard.ts'
 import type { Limits } from './limits.ts'
@@ -36,6 +37,7 @@ export interface AppParts {
   readonly log: Log
   readonly metrics: Metrics
   readonly drain: Drain
+  readonly deliveries: Deliveries
 }
 
 type Env = { Bindings: HttpBindings }
@@ -46,6 +48,8 @@ interface Serving {
   readonly begun: number
   readonly headers: Record<string, string>
   principal?: Principal
+  /** Of an answer that is out already. */
+  status?: number
 }
 
 export function createApp(parts: AppParts): Hono<Env> {
@@ -90,7 +94,7 @@ async function serve(c: Context<Env>, route: Route, parts: AppParts): Promise<Re
   } catch (error) {
     response = refuse(error, route, { parts, serving })
   }
-  tell(c, route, { parts, serving, status: response.status })
+  tell(c, route, { parts, serving, status: serving.status ?? response.status })
   return response
 }
 
@@ -208,16 +212,33 @@ function abortedWith(outgoing: HttpBindings['outgoing']): AbortController {
   return gone
 }
 
+/** How the adapter is told that nothing is left to be sent. */
+const alreadySent = new Response(null, { headers: { 'x-hono-already-sent': 'true' } })
+
 function responding(c: Context<Env>, { parts, serving }: InHand) {
-  const { principal } = serving
+  const { principal, requestId } = serving
+  const { outgoing } = c.env
+  const cut = (why: unknown): void => {
+    parts.log.warn({ requestId, ...renderForOperator(why) }, 'an answer was cut off')
+    outgoing.destroy()
+  }
   return {
     headers: serving.headers,
     isHead: c.env.incoming.method === 'HEAD',
+    send(status: number, headers: Readonly<Record<string, string>>, text: string): Response {
+      serving.status = status
+      outgoing.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(text) })
+      outgoing.end(text)
+      return alreadySent
+    },
+    cut,
     stream: () => {
       const leave = principal === undefined ? () => {} : parts.throttle.enterStream(principal.tokenId)
       return {
         limits: parts.limits,
-        requestId: serving.requestId,
+        requestId,
+        cut,
+        delivery: () => parts.deliveries(outgoing.socket),
         stillGood: principal?.stillGood ?? (async () => true),
         onEnd: leave,
         signal: parts.drain.streams,

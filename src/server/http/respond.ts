@@ -9,6 +9,10 @@ export interface Responding {
   /** Of every response: request id, CORS for an allowed page, `connection: close` while draining. */
   readonly headers: Readonly<Record<string, string>>
   readonly isHead: boolean
+  /** At once. A body in a Response is a stream, which is read behind a timer: that takes longer than most of what is answered. */
+  send(status: number, headers: Readonly<Record<string, string>>, text: string): Response
+  /** Ends the connection as it is: the status is out, and what is missing shows. */
+  cut(why: unknown): void
   /** Called only for a stream. */
   stream(): StreamOptions
 }
@@ -27,16 +31,17 @@ export function respond(answer: Answer, responding: Responding): Response {
   const common = { ...always, ...responding.headers }
   switch (answer.kind) {
     case 'json':
-      return new Response(JSON.stringify(answer.value), {
-        status: answer.status,
-        headers: { ...common, 'content-type': 'application/json', ...answer.headers },
-      })
+      return responding.send(
+        answer.status,
+        { ...common, 'content-type': 'application/json', ...answer.headers },
+        JSON.stringify(answer.value),
+      )
     case 'text':
       return new Response(answer.text, { status: answer.status, headers: { ...common, ...answer.headers } })
     case 'empty':
       return new Response(null, { status: answer.status, headers: { ...common, ...answer.headers } })
     case 'bytes':
-      return respondBytes(answer, common, responding.isHead)
+      return respondBytes(answer, common, responding)
     case 'events': {
       const headers = { ...common, 'content-type': 'text/event-stream', 'x-accel-buffering': 'no', ...answer.headers }
       return new Response(responding.isHead ? null : streamEvents(answer.events, responding.stream()), { headers })
@@ -53,7 +58,7 @@ export const respondProblem = (problem: Problem, headers: Readonly<Record<string
 function respondBytes(
   { file, range: asked }: Extract<Answer, { readonly kind: 'bytes' }>,
   common: Readonly<Record<string, string>>,
-  isHead: boolean,
+  { isHead, cut }: Pick<Responding, 'isHead' | 'cut'>,
 ): Response {
   const headers = {
     ...common,
@@ -72,13 +77,13 @@ function respondBytes(
   const { start, end } = range ?? { start: 0, end: file.sizeBytes - 1 }
   const partial = range === undefined ? {} : { 'content-range': `bytes ${start}-${end}/${file.sizeBytes}` }
   if (isHead) file.close?.()
-  return new Response(isHead ? null : streamOf(file, { start, end }), {
+  return new Response(isHead ? null : streamOf(file, { start, end }, cut), {
     status: range === undefined ? 200 : 206,
     headers: { ...headers, ...partial, 'content-length': String(end + 1 - start) },
   })
 }
 
-function streamOf(file: ServedBytes, range: ByteRange): ReadableStream<Uint8Array> {
+function streamOf(file: ServedBytes, range: ByteRange, cut: Responding['cut']): ReadableStream<Uint8Array> {
   const iterator = file.read(range)[Symbol.asyncIterator]()
   let isClosed = false
   const close = (): void => {
@@ -93,9 +98,8 @@ function streamOf(file: ServedBytes, range: ByteRange): ReadableStream<Uint8Arra
         close()
         controller.close()
       } catch (error) {
-        // The status is out already; what is missing shows by the length.
         close()
-        controller.error(error)
+        cut(error)
       }
     },
     async cancel() {

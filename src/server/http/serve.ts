@@ -6,6 +6,7 @@ import type { OpenedServer } from '../../runtime/server/open.ts'
 import { createApp } from './app.ts'
 import { createAuthenticator } from './auth.ts'
 import { createCursors } from './cursor.ts'
+import { openDeliveries } from './deliveries.ts'
 import { createDrain, type Running } from './drain.ts'
 import { defaultLimits, type Limits } from './limits.ts'
 import { listen, type Place } from './listen.ts'
@@ -72,6 +73,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     log,
     metrics,
     drain,
+    deliveries: openDeliveries(),
   }
   const onRequest = getRequestListener(createApp(parts).fetch, {
     overrideGlobalObjects: false,

@@ -9,6 +9,8 @@ const options = (more: Partial<StreamOptions> = {}): StreamOptions & { readonly 
     requestId: 'req_1',
     stillGood: async () => true,
     onEnd: () => ends.push(1),
+    delivery: () => undefined,
+    cut: () => {},
     signal: new AbortController().signal,
     ends,
     ...more,
@@ -84,16 +86,39 @@ describe('streamEvents', () => {
     async function* eager(): AsyncGenerator<StreamedEvent> {
       for (;;) yield { data: ++asked }
     }
-    const given = options()
+    const cut: string[] = []
+    const given = options({ cut: ({ code }) => cut.push(code) })
     const reader = streamEvents(eager, given).getReader()
     await reader.read()
     await pause(150)
     expect(asked).toBeLessThanOrEqual(2)
-    expect(given.ends).toEqual([1])
-    const rest = async (): Promise<void> => {
-      for (;;) if ((await reader.read()).done) return
+    expect([given.ends, cut]).toEqual([[1], ['SLOW_CONSUMER']])
+  })
+
+  const readThrough = async (given: StreamOptions, silenceMs: number): Promise<void> => {
+    const silent = async function* (): AsyncGenerator<StreamedEvent> {
+      await pause(silenceMs)
+      yield { data: 'late' }
     }
-    await expect(rest()).rejects.toMatchObject({ code: 'SLOW_CONSUMER' })
+    const reader = streamEvents(silent, given).getReader()
+    for (;;) if ((await reader.read()).done) return
+  }
+  const patient = { heartbeatMs: 20, stalledMs: 60_000 }
+
+  it('lets a reader go that nothing reaches', async () => {
+    const cut = new Promise<string>((resolve) => {
+      const delivery = () => ({ arrivedBytes: 100, waitingBytes: 14 })
+      void readThrough(options({ delivery, limits: patient, cut: ({ code }) => resolve(code) }), 60_000)
+    })
+    expect(await cut).toBe('SLOW_CONSUMER')
+  })
+
+  it('keeps a slow reader, at which something arrives', async () => {
+    let arrivedBytes = 0
+    const cut: string[] = []
+    const delivery = () => ({ arrivedBytes: ++arrivedBytes, waitingBytes: 14 })
+    await readThrough(options({ delivery, limits: patient, cut: ({ code }) => cut.push(code) }), 150)
+    expect([cut, arrivedBytes > 2]).toEqual([[], true])
   })
 })
 

@@ -1,8 +1,10 @@
 // Server-sent events from an asynchronous source. Nothing is buffered here: the next event is asked for when the reader has
 // room, so a slow reader costs one event, and the source decides what waits behind it. While nothing comes, a heartbeat lets
-// both ends notice that the other is gone. A reader that takes nothing at all is let go; it comes back with Last-Event-ID.
+// both ends notice that the other is gone. A reader that takes nothing, or that nothing reaches, is let go; it comes back with
+// Last-Event-ID.
 import { GloveboxError } from '../../errors/error.ts'
 import type { EventSource, StreamedEvent } from './answer.ts'
+import type { Delivery } from './deliveries.ts'
 import type { Limits } from './limits.ts'
 import { problemOf } from './problem.ts'
 
@@ -12,6 +14,10 @@ export interface StreamOptions {
   /** Asked at every heartbeat, and at least so often while events come. */
   readonly stillGood: () => Promise<boolean>
   readonly onEnd: () => void
+  /** Of all that was written to the reader. Undefined where nobody can tell. */
+  readonly delivery: () => Delivery | undefined
+  /** Ends the connection as it is. */
+  readonly cut: (why: GloveboxError) => void
   /** The server ends: so do its streams. */
   readonly signal: AbortSignal
 }
@@ -23,6 +29,7 @@ export function streamEvents(source: EventSource, options: StreamOptions): Reada
   let pending: Promise<IteratorResult<StreamedEvent>> | undefined
   let checkedAt = performance.now()
   let stall: NodeJS.Timeout | undefined
+  let stuckAtBytes: number | undefined
   let over = false
 
   const end = (): void => {
@@ -35,11 +42,23 @@ export function streamEvents(source: EventSource, options: StreamOptions): Reada
     options.onEnd()
   }
   let endWithServer = (): void => end()
+  const letGo = (): void => {
+    end()
+    options.cut(new GloveboxError('SLOW_CONSUMER', 'Cannot go on: nothing arrives at the reader'))
+  }
+  /** What was written is still on its way, and none of it has arrived since the last look. */
+  const isUnheard = (): boolean => {
+    const { arrivedBytes, waitingBytes } = options.delivery() ?? { arrivedBytes: 0, waitingBytes: 0 }
+    const before = stuckAtBytes
+    stuckAtBytes = waitingBytes > 0 ? arrivedBytes : undefined
+    return stuckAtBytes !== undefined && stuckAtBytes === before
+  }
 
   const next = async (): Promise<string | undefined> => {
     if (performance.now() - checkedAt >= options.limits.heartbeatMs) {
       checkedAt = performance.now()
       if (!(await options.stillGood())) throw revoked()
+      if (isUnheard()) letGo()
     }
     pending ??= iterator?.next()
     const result = await firstOf(pending, options.limits.heartbeatMs, ended.signal)
@@ -81,10 +100,7 @@ export function streamEvents(source: EventSource, options: StreamOptions): Reada
           return
         }
         controller.enqueue(encoder.encode(text))
-        stall = setTimeout(() => {
-          end()
-          controller.error(new GloveboxError('SLOW_CONSUMER', 'Cannot go on: the reader takes nothing'))
-        }, options.limits.stalledMs)
+        stall = setTimeout(letGo, options.limits.stalledMs)
         stall.unref()
       },
       cancel: end,
