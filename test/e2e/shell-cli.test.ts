@@ -1,11 +1,11 @@
 // `glovebox shell` as a person at a terminal meets it, here and on a server.
 import { spawn } from 'node:child_process'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { TerminalSize } from '../../src/contract/terminal.ts'
 import { openClientGround, type ClientGround } from './client-ground.ts'
-import { glovebox, makeProject, run, type Project } from './command-line.ts'
+import { glovebox, makeProject, run, until, type Project } from './command-line.ts'
 import { openViewer, type Viewer } from './terminal-ground.ts'
 
 const door = (path: string): string => new URL(`../../dist/${path}`, import.meta.url).href
@@ -30,19 +30,25 @@ interface Person {
   type(text: string): void
   resize(size: TerminalSize): void
   hangUp(): void
+  /** The command itself, and not only what leads its session. */
+  kill(signal: NodeJS.Signals): void
   readonly finished: Promise<number | null>
 }
 
 const size = { cols: 90, rows: 25 }
 
 /** The command line on a terminal of its own, with somebody who looks and types. */
-function sitDown(argv: readonly string[], more: Readonly<Record<string, string>> = {}): Person {
+function sitDown(
+  argv: readonly string[],
+  more: Readonly<Record<string, string>> = {},
+  { stderr = false }: { readonly stderr?: boolean } = {},
+): Person {
   const terminal = openTerminal(size)
   const [file, ...words] = sessionCommand(terminal, [process.execPath, glovebox, ...argv])
   const child = spawn(file, words, {
     cwd: project.directory,
     env: { ...process.env, TERM: 'xterm-256color', ...env, ...more },
-    stdio: [terminal.childEnd, terminal.childEnd, 'ignore'],
+    stdio: [terminal.childEnd, terminal.childEnd, stderr ? terminal.childEnd : 'ignore'],
     detached: true,
   })
   terminal.releaseChildEnd()
@@ -61,6 +67,7 @@ function sitDown(argv: readonly string[], more: Readonly<Record<string, string>>
       terminal.resize(to)
     },
     hangUp: () => terminal.close(),
+    kill: (signal) => void process.kill(-Number(child.pid), signal),
     finished: new Promise((resolve) => child.once('exit', resolve)),
   }
 }
@@ -76,8 +83,7 @@ describe('glovebox shell', () => {
     await new Promise((resolve) => setTimeout(resolve, 300))
     person.type('stty size\r')
     await person.viewer.until('the new size', (screen) => screen.includes('30 110'))
-    person.type('\u001dd')
-    person.type('\rexit 9\r')
+    person.type('exit 9\r')
     expect(await person.finished).toBe(9)
     expect(readFileSync(join(project.directory, 'made.txt'), 'utf8')).toBe('made\n')
   })
@@ -109,10 +115,110 @@ describe('glovebox shell', () => {
     expect([told.code, told.stdout]).toEqual([125, ''])
     expect(told.stderr).toContain('this is no terminal')
     expect(told.stderr).toContain('glovebox exec')
-    const far = await run(['shell', '--attach', 'sh_1'], { cwd: project.directory, env })
+    const far = await run(['shell', '--sandbox', 'sbx_1'], { cwd: project.directory, env })
     expect([far.code, far.stderr]).toEqual([125, expect.stringContaining('--server')])
   })
 })
+
+describe('glovebox shell that is left', () => {
+  const leftAs = (told: string): string => /--attach (sh_\w+)/.exec(told)?.[1] ?? ''
+  const listed = async (): Promise<readonly string[]> => {
+    const { stdout } = await run(['shell', '--list', '--json'], { cwd: project.directory, env })
+    return stdout
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => (JSON.parse(line) as { readonly id: string }).id)
+  }
+  const leave = async (person: Person): Promise<string> => {
+    person.type('\u001dd')
+    expect(await person.finished).toBe(0)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    return leftAs(person.raw())
+  }
+
+  it('goes on without a server, and is come back to with its screen and its jobs; it ends with its program', async () => {
+    const first = sitDown(['shell'])
+    await first.viewer.until('the prompt', (screen) => /[$#] ?$/.test(screen))
+    first.type('kept=there; echo before; (sleep 1; echo meanwhile) &\r')
+    await first.viewer.until('the answer', (screen) => screen.includes('\nbefore'))
+    const id = await leave(first)
+    expect(await listed()).toEqual([id])
+    await new Promise((resolve) => setTimeout(resolve, 1200))
+    const second = sitDown(['shell', '--attach', id.slice(0, 20)])
+    await second.viewer.until('the screen as it stands', (screen) => /before[^]*meanwhile/.test(screen))
+    second.resize({ cols: 70, rows: 20 })
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    second.type('clear; echo "$kept" $(stty size)\r')
+    await second.viewer.until('the variable and the size', (screen) => screen.includes('there 20 70'))
+    expect(await leave(second)).toBe(id)
+    const third = sitDown(['shell', '--attach', id])
+    await third.viewer.until('it is still there', (screen) => screen.includes('there 20 70'))
+    third.type('exit 7\r')
+    expect(await third.finished).toBe(7)
+    expect(await listed()).toEqual([])
+    const late = sitDown(['shell', '--attach', id])
+    expect(await late.finished).toBe(125)
+  })
+
+  it('survives a terminal that is closed once it was left, and not before; `glovebox stop` ends it', async () => {
+    const beats = join(project.directory, 'beats')
+    const script = 'echo ready; while :; do echo x >> beats; sleep 0.05; done'
+    const length = (): number => statSync(beats, { throwIfNoEntry: false })?.size ?? 0
+    const isBeating = async (): Promise<boolean> => {
+      const before = length()
+      await new Promise((resolve) => setTimeout(resolve, 400))
+      return length() > before
+    }
+    const lost = sitDown(['shell', '--', '/bin/sh', '-c', script])
+    await lost.viewer.until('it runs', (screen) => screen.includes('ready'))
+    lost.hangUp()
+    await lost.finished
+    await until('it has ended with its terminal', () => listedNow(project) === 0)
+    expect(await isBeating()).toBe(false)
+
+    const person = sitDown(['shell', '--', '/bin/sh', '-c', script])
+    await person.viewer.until('it runs', (screen) => screen.includes('ready'))
+    const id = await leave(person)
+    const back = sitDown(['shell', '--attach', id])
+    await back.viewer.until('the screen', (screen) => screen.includes('ready'))
+    back.hangUp()
+    await back.finished
+    expect(await isBeating()).toBe(true)
+    const told = await run(['stop', id], { cwd: project.directory, env })
+    expect([told.code, told.stdout]).toEqual([0, `${id}\n`])
+    expect(await isBeating()).toBe(false)
+    expect([await listed(), listedNow(project)]).toEqual([[], 0])
+    expect((await run(['stop', id], { cwd: project.directory, env })).code).toBe(1)
+  })
+
+  it('whoever is killed at it takes it along until it was left; a holder that is killed is told, and swept', async () => {
+    const killed = sitDown(['shell', '--', '/bin/sh', '-c', 'echo ready; sleep 100'])
+    await killed.viewer.until('it runs', (screen) => screen.includes('ready'))
+    killed.kill('SIGKILL')
+    await until('nothing is left of it', () => listedNow(project) === 0)
+
+    const person = sitDown(['shell', '--', '/bin/sh', '-c', 'echo ready; sleep 100'])
+    await person.viewer.until('it runs', (screen) => screen.includes('ready'))
+    const [note = ''] = notesOf(project)
+    const { holder } = JSON.parse(readFileSync(note, 'utf8')) as { readonly holder: { readonly pid: number } }
+    process.kill(holder.pid, 'SIGKILL')
+    expect(await person.finished).toBe(125)
+    expect(await listed()).toEqual([])
+    expect(listedNow(project)).toBe(0)
+  })
+
+  it('says what is wrong where the sandbox cannot be made', async () => {
+    const person = sitDown(['shell', '--backend', 'nosuch'], {}, { stderr: true })
+    expect(await person.finished).toBe(125)
+    expect(person.raw()).toContain('nosuch')
+    expect(listedNow(project)).toBe(0)
+  })
+})
+
+const heldIn = ({ outside }: Project): string => join(outside, 'state', 'shells')
+const notesOf = (at: Project): readonly string[] =>
+  readdirSync(heldIn(at)).flatMap((name) => (name.endsWith('.json') ? [join(heldIn(at), name)] : []))
+const listedNow = (at: Project): number => readdirSync(heldIn(at)).length
 
 describe('glovebox shell --server', () => {
   let ground: ClientGround

@@ -1,19 +1,20 @@
 // `glovebox shell`: a person in a sandbox, on a terminal.
 import type { TerminalEnd } from '../../contract/shell.ts'
 import { GloveboxError } from '../../errors/error.ts'
-import { createSandbox } from '../../runtime/create.ts'
 import { serverAsked } from '../../runtime/remote.ts'
 import type { SandboxFlags } from '../flags.ts'
 import { jsonLine } from '../output.ts'
 import type { Doing } from '../program.ts'
-import { requestFrom } from '../request.ts'
 import { type Interrupts, watchInterrupts } from '../signals.ts'
 import { type Seat, takeSeat } from '../terminal/seat.ts'
-import { sit, type Outcome } from '../terminal/sit.ts'
+import type { Outcome } from '../terminal/sit.ts'
 
 export interface ShellFlags extends SandboxFlags {
   readonly sandbox?: string
   readonly attach?: string
+  readonly list?: boolean
+  /** Not for people: this process is to hold a shell for another one. */
+  readonly hold?: boolean
 }
 
 /** What came of it, for the exit code and for those who read JSON. */
@@ -25,13 +26,18 @@ export interface Sat {
 }
 
 export async function shell(argv: readonly string[], flags: ShellFlags, doing: Doing): Promise<number> {
+  if (flags.hold === true) return (await import('./held/hold.ts')).hold()
   const isFar = serverAsked(flags) !== undefined
   if (!isFar) refuseFarFlags(flags)
+  if (flags.attach !== undefined && argv.length > 0) throw bothAtOnce()
+  if (flags.list === true) return (await import('./held/list.ts')).list(flags, doing)
   const interrupts = watchInterrupts()
   const seat = takeSeat(doing.face.out)
   try {
     const asked: Asked = { argv, flags, doing, seat, interrupts }
-    const sat = isFar ? await (await import('./remote/shell.ts')).sitFar(asked) : await sitHere(asked)
+    const sat = isFar
+      ? await (await import('./remote/shell.ts')).sitFar(asked)
+      : await (await import('./held/shell.ts')).sitNear(asked)
     await seat.leave()
     return await report(sat, asked)
   } catch (error) {
@@ -50,33 +56,20 @@ export interface Asked {
   readonly interrupts: Interrupts
 }
 
-async function sitHere({ argv, flags, doing, seat, interrupts }: Asked): Promise<Sat> {
-  const sandbox = await createSandbox({ ...(await requestFrom(flags, doing.directory)), ownsProcess: true })
-  try {
-    const terminal = await sandbox.shells.open({ pty: seat.size, ...programOf(argv) })
-    const line = {
-      chunks: terminal.read(),
-      // What is typed while the program ends goes nowhere, and what is too much is not taken, as at any terminal.
-      write: (bytes: Uint8Array) => void terminal.write(bytes).catch(() => {}),
-      resize: (size: Seat['size']) => void terminal.resize(size),
-    }
-    const outcome = await sit(seat, line, { signal: interrupts.signal, canDetach: false })
-    const end = outcome === 'ended' ? await terminal.ended : undefined
-    return { outcome, end, sandbox: sandbox.id, shell: terminal.id }
-  } finally {
-    await sandbox.kill()
-  }
-}
-
 export const programOf = ([program, ...rest]: readonly string[]): { readonly argv?: [string, ...string[]] } =>
   program === undefined ? {} : { argv: [program, ...rest] }
 
-function refuseFarFlags({ sandbox, attach }: ShellFlags): void {
-  if (sandbox === undefined && attach === undefined) return
-  throw new GloveboxError('INVALID_INPUT', 'Cannot use --sandbox or --attach without a server', {
-    hint: 'Name the server with --server, or with GLOVEBOX_SERVER. `glovebox serve` starts one.',
+function refuseFarFlags({ sandbox }: ShellFlags): void {
+  if (sandbox === undefined) return
+  throw new GloveboxError('INVALID_INPUT', 'Cannot use --sandbox without a server', {
+    hint: 'Name the server with --server, or with GLOVEBOX_SERVER. A shell that was left here is come back to with --attach alone.',
   })
 }
+
+const bothAtOnce = (): GloveboxError =>
+  new GloveboxError('INVALID_INPUT', 'Cannot attach and start a program at once', {
+    hint: 'Leave out the program, or --attach.',
+  })
 
 const signalCodes = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const
 
@@ -91,7 +84,9 @@ async function report({ outcome, end, sandbox, shell: id }: Sat, { flags, doing,
   return end?.exitCode ?? signalCodes[interrupts.received ?? 'SIGTERM']
 }
 
-const backTo = (sandbox: string, id: string, { server }: ShellFlags): string =>
-  ['glovebox shell', ...(server === undefined ? [] : ['--server', server]), '--sandbox', sandbox, '--attach', id].join(
-    ' ',
-  )
+function backTo(sandbox: string, id: string, { server, ...flags }: ShellFlags): string {
+  if (serverAsked({ ...flags, ...(server === undefined ? {} : { server }) }) === undefined)
+    return `glovebox shell --attach ${id}`
+  const named = server === undefined ? [] : ['--server', server]
+  return ['glovebox shell', ...named, '--sandbox', sandbox, '--attach', id].join(' ')
+}

@@ -17,4 +17,9 @@ export const terminals: readonly AttackRow[] = [
     'what reaches the clipboard, files, printers, or asks for text that the guest has set is not shown',
     { seen: 'CVE-2003-0063, CVE-2019-9535', local: 'blocked' },
   ),
+  blocked(
+    'a shell that was left can be come back to by nobody else',
+    "its socket lies in a directory of the state home that is the operator's alone",
+    { local: 'blocked' },
+  ),
 ]

@@ -19,6 +19,8 @@ export async function stop(asked: readonly string[], flags: PoolFlags, doing: Do
     throw new GloveboxError('INVALID_INPUT', 'Cannot stop: name sandboxes, or say --all', {
       hint: '`glovebox ps` shows them.',
     })
+  if (asked.some((one) => one.startsWith('sh_')) && serverAsked(flags) === undefined)
+    return (await import('../held/stop.ts')).stopShells(asked, flags, doing)
   if (serverAsked(flags) !== undefined) return endAll(await there(flags, doing), asked, flags, doing)
   const keeper = await openKeeper(doing.directory)
   try {

@@ -12,10 +12,6 @@ const pausesMs = [0, 250, 500, 1000, 2000, 4000] as const
 
 export async function sitFar(asked: Asked): Promise<Sat> {
   const { flags, doing, seat } = asked
-  if (flags.attach !== undefined && asked.argv.length > 0)
-    throw new GloveboxError('INVALID_INPUT', 'Cannot attach and start a program at once', {
-      hint: 'Leave out the program, or --attach.',
-    })
   const glovebox = connectTo(flags, doing)
   const { sandboxId, terminal, giveBack } = await findTerminal(glovebox, asked)
   try {
