@@ -12,6 +12,7 @@ import { inOneLine } from './in-one-line.ts'
 const prelude = String.raw`
 __glovebox_status() { return "$1"; }
 __glovebox_say() {
+  GLOVEBOX_SHELL_SAID=$1
   command printf '\036%s %s %s\n' "$1" "$GLOVEBOX_SHELL_CODE" "$2" >&251
   command printf '\036%s\n' "$1" >&252
 }
@@ -41,8 +42,14 @@ __glovebox_dump() {
 }
 __glovebox_leave() {
   exec </dev/null >/dev/null 2>&1
-  [ -n "$GLOVEBOX_SHELL_BUSY" ] && IFS= read -r -u 250 GLOVEBOX_SHELL_LINE || exit "$GLOVEBOX_SHELL_CODE"
-  [ -z "$GLOVEBOX_SHELL_ENDED" ] || { trap : URG; IFS= read -r -u 250; }
+  [ -n "$GLOVEBOX_SHELL_BUSY" ] || exit "$GLOVEBOX_SHELL_CODE"
+  trap : URG
+  GLOVEBOX_SHELL_LAST=
+  until [ "$GLOVEBOX_SHELL_LAST" = go ]; do
+    IFS= read -r -u 250 GLOVEBOX_SHELL_LAST || exit "$GLOVEBOX_SHELL_CODE"
+    [ "$GLOVEBOX_SHELL_LAST" = go ] || GLOVEBOX_SHELL_LINE=${'$'}{GLOVEBOX_SHELL_LAST#again }
+    [ -n "$GLOVEBOX_SHELL_ENDED" ] || break
+  done
   __glovebox_note
   local state script each
   state=$(__glovebox_dump "$@")
@@ -58,7 +65,7 @@ declare -r GLOVEBOX_SHELL_NL=$'\n'
 unset BASH_EXECUTION_STRING
 if [ $# = 0 ]; then
   exec 250<&0 251>&1 252>&2 </dev/null >/dev/null 2>&1
-  GLOVEBOX_SHELL_CODE=0 GLOVEBOX_SHELL_ON= GLOVEBOX_SHELL_BUSY= GLOVEBOX_SHELL_ENDED=
+  GLOVEBOX_SHELL_CODE=0 GLOVEBOX_SHELL_ON= GLOVEBOX_SHELL_BUSY= GLOVEBOX_SHELL_ENDED= GLOVEBOX_SHELL_SAID=
   __glovebox_watch
   trap 'exit 129' HUP
   trap 'exit 130' INT
@@ -80,8 +87,8 @@ const loop = [
   'while IFS= read -r -u 250 GLOVEBOX_SHELL_LINE; do',
   'case $GLOVEBOX_SHELL_LINE in',
   'eval*) ;;',
-  'go) continue ;;',
-  '*) __glovebox_say "$GLOVEBOX_SHELL_LINE" kept; continue ;;',
+  'go | "again $GLOVEBOX_SHELL_SAID") continue ;;',
+  '*) __glovebox_say "${GLOVEBOX_SHELL_LINE#again }" kept; continue ;;',
   'esac;',
   'GLOVEBOX_SHELL_BUSY=1 GLOVEBOX_SHELL_LAST=$GLOVEBOX_SHELL_CODE GLOVEBOX_SHELL_CODE=0;',
   'for GLOVEBOX_SHELL_ONCE in 1; do',

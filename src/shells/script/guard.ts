@@ -11,6 +11,7 @@
  *
  * SIGURG, which does nothing to a process that does not wait for it, tells the shell to give the command up: before its programs are ended,
  * or it would go on with the next one in the list. The shell waits for `go` then, so that nothing of its own is taken for the command's.
+ * The mark is said again before: a command that reads every descriptor that it finds has taken it out of the shell's pipe.
  */
 export const guardScript = String.raw`
 guard() {
@@ -26,7 +27,7 @@ guard() {
         since=${'$'}{up%.*}${'$'}{up#*.}
         IFS=' ' read -r one five quarter counts last </proc/loadavg
         printf '%s\n%s\n' "$line" "$mark" ;;
-      end) sweep; printf 'go\n' ;;
+      end) sweep; printf 'again %s\ngo\n' "$mark" ;;
     esac
   done
   since=0 last=0

@@ -4,6 +4,7 @@
 export const posixScript = String.raw`
 __glovebox_status() { return "$1"; }
 __glovebox_say() {
+  GLOVEBOX_SHELL_SAID=$1
   command printf '\036%s %s %s\n' "$1" "$GLOVEBOX_SHELL_CODE" "$2" >&6
   command printf '\036%s\n' "$1" >&7
 }
@@ -24,8 +25,13 @@ __glovebox_dump() {
   echo '# whole'
 }
 __glovebox_leave() {
-  [ -n "$GLOVEBOX_SHELL_BUSY" ] && IFS= read -r GLOVEBOX_SHELL_LINE <&5 || exit "$GLOVEBOX_SHELL_CODE"
-  [ -z "$GLOVEBOX_SHELL_ENDED" ] || IFS= read -r GLOVEBOX_SHELL_ENDED <&5
+  [ -n "$GLOVEBOX_SHELL_BUSY" ] || exit "$GLOVEBOX_SHELL_CODE"
+  GLOVEBOX_SHELL_LAST=
+  until [ "$GLOVEBOX_SHELL_LAST" = go ]; do
+    IFS= read -r GLOVEBOX_SHELL_LAST <&5 || exit "$GLOVEBOX_SHELL_CODE"
+    [ "$GLOVEBOX_SHELL_LAST" = go ] || GLOVEBOX_SHELL_LINE=${'$'}{GLOVEBOX_SHELL_LAST#again }
+    [ -n "$GLOVEBOX_SHELL_ENDED" ] || break
+  done
   __glovebox_note
   GLOVEBOX_SHELL_LAST=$(__glovebox_dump)
   case $GLOVEBOX_SHELL_LAST in *'# whole') ;; *) exit "$GLOVEBOX_SHELL_CODE" ;; esac
@@ -43,7 +49,7 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 if [ $# = 1 ]; then
   exec 5<&0 6>&1 7>&2 </dev/null >/dev/null 2>&1
-  GLOVEBOX_SHELL_CODE=0 GLOVEBOX_SHELL_ON= GLOVEBOX_SHELL_BUSY= GLOVEBOX_SHELL_ENDED=
+  GLOVEBOX_SHELL_CODE=0 GLOVEBOX_SHELL_ON= GLOVEBOX_SHELL_BUSY= GLOVEBOX_SHELL_ENDED= GLOVEBOX_SHELL_SAID=
 else
   . /dev/fd/4
   exec 4<&-
@@ -54,8 +60,8 @@ set --
 while IFS= read -r GLOVEBOX_SHELL_LINE <&5; do
   case $GLOVEBOX_SHELL_LINE in
     eval*) ;;
-    go) continue ;;
-    *) __glovebox_say "$GLOVEBOX_SHELL_LINE" kept; continue ;;
+    go | "again $GLOVEBOX_SHELL_SAID") continue ;;
+    *) __glovebox_say "${'$'}{GLOVEBOX_SHELL_LINE#again }" kept; continue ;;
   esac
   GLOVEBOX_SHELL_BUSY=1 GLOVEBOX_SHELL_LAST=$GLOVEBOX_SHELL_CODE GLOVEBOX_SHELL_CODE=0
   for GLOVEBOX_SHELL_ONCE in 1; do

@@ -57,6 +57,31 @@ export const shellEndCases: readonly ConformanceCase[] = [
     },
   },
   {
+    title:
+      'a command that reads all that its shell has open is ended by its timeout at the latest, and the shell has what it had',
+    async run(subject) {
+      await withShell(subject, async ({ shell, says }) => {
+        await says('x=5')
+        const reading = 'cat /proc/$$/fd/* >/dev/null 2>&1'
+        const stuck = await shell.exec(reading, { timeoutMs: 600 })
+        assert.deepEqual([stuck.ended.by, stuck.state], ['timeout', 'rebuilt'])
+        assert.equal(await says('echo $x'), '5\n')
+        // It comes to its own end, and only the shell's word of it has been taken.
+        const began = performance.now()
+        const thieves = [
+          'for each in /proc/$$/fd/*; do',
+          // Its own words are for the host.
+          '  [ "$each" -ef /proc/$$/fd/1 ] || [ "$each" -ef /proc/$$/fd/2 ] || { cat "$each" >/dev/null 2>&1 & all="$all $!"; }',
+          'done; sleep 0.4; kill -9 $all; wait $all',
+        ].join('\n')
+        const robbed = await shell.exec(`${thieves}; echo over; (exit 3)`, { timeoutMs: 2000 })
+        assert.ok(performance.now() - began < 10_000)
+        assert.deepEqual([robbed.stdout, robbed.state === 'lost'], ['over\n', false])
+        assert.equal(await says('echo $x'), '5\n')
+      })
+    },
+  },
+  {
     title: 'a process that left its session is ended by the timeout of its command',
     requires: ['process.tree'],
     async run(subject) {
