@@ -2,6 +2,8 @@
 // can read. Promises: each file is whole and of one moment whenever it is read; no command waits for a writing, and a busy sandbox
 // is written a few times a second at most; nothing that it is handed in confidence (values, host paths) is written, since it is
 // handed none. It must not know where the files are shown, nor what a backend is.
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Catalog, CatalogBudgetLine, CatalogEvent, CatalogRun } from '../contract/catalog.ts'
 import type { Description } from '../contract/sandbox.ts'
 import type { ShellInfo } from '../contract/shell.ts'
@@ -47,16 +49,30 @@ export interface LiveCatalog {
   close(): void
 }
 
-/** Whoever has just been given a sandbox waits for his first command, so the first set is written behind, too. */
+/**
+ * Nobody can look at the files while nothing runs. So the first set is written a moment after something has begun. Where it has ended by
+ * then, the set comes later, for whoever looks next; and not at all where the sandbox ends before: on a disk from which much was
+ * deleted lately, ext4 takes longer for two dozen new files than a sandbox takes to be made. Where this process is so busy that the
+ * moment comes late, a crowd waits for it, and the next moment will do.
+ */
 const firstMs = 15
+const lateMs = 5
+const longestMs = 200
+const mostBehindMs = 2000
 
 export function openCatalog(options: CatalogOptions): LiveCatalog {
   const openedAt = performance.now()
   let description = options.describe()
   let opened: Pages | undefined
+  let first: Coming | undefined
+  let latest: Coming | undefined
+  let atWork = 0
+  // What an earlier opening left is not to be read as this one's. A shell may look at any time.
+  let isWatched = existsSync(join(options.directory, 'index.json'))
   const pages = (): Pages => {
     if (opened !== undefined) return opened
-    clearTimeout(first)
+    first?.cancel()
+    latest?.cancel()
     const made = openPages({
       directory: options.directory,
       draw: () => drawMoving(options, { description, journal, openedAt }),
@@ -67,12 +83,42 @@ export function openCatalog(options: CatalogOptions): LiveCatalog {
     opened = made
     return made
   }
+  const awaitReader = (): void => {
+    if (opened !== undefined) return
+    const write = (): void => settleQuietly(pages)
+    first ??= afterQuietMoment(write, { afterMs: firstMs, mostMs: longestMs })
+    latest ??= afterQuietMoment(write, { afterMs: longestMs, mostMs: mostBehindMs })
+  }
+  const workEnded = (): void => {
+    atWork -= 1
+    if (atWork > 0 || isWatched) return
+    first?.cancel()
+    first = undefined
+  }
   const journal = openJournal({ redact: options.redact, onChange: (when) => opened?.touch(when) })
   journal.note('sandbox_opened', `${description.id} was opened`)
-  const first = setTimeout(() => settleQuietly(pages), firstMs).unref()
+  if (isWatched) awaitReader()
   return {
-    begin: (deed) => journal.begin(deed),
-    note: (type, summary) => journal.note(type, summary),
+    begin(deed) {
+      const begun = journal.begin(deed)
+      atWork += 1
+      awaitReader()
+      return {
+        ended(result) {
+          begun.ended(result)
+          workEnded()
+        },
+        refused(code) {
+          begun.refused(code)
+          workEnded()
+        },
+      }
+    },
+    note(type, summary) {
+      journal.note(type, summary)
+      isWatched = true
+      awaitReader()
+    },
     provisioned(summary) {
       description = options.describe()
       putRules(pages(), options, description)
@@ -86,10 +132,32 @@ export function openCatalog(options: CatalogOptions): LiveCatalog {
     },
     read: () => documentOf(pages().read(), journal),
     close() {
-      clearTimeout(first)
+      first?.cancel()
+      latest?.cancel()
       opened?.close()
     },
   }
+}
+
+interface Coming {
+  cancel(): void
+}
+
+function afterQuietMoment(
+  work: () => void,
+  { afterMs, mostMs }: { readonly afterMs: number; readonly mostMs: number },
+): Coming {
+  const begunAt = performance.now()
+  const wait = (): NodeJS.Timeout => {
+    const dueAt = performance.now() + afterMs
+    return setTimeout(() => {
+      const now = performance.now()
+      if (now - dueAt < lateMs || now - begunAt >= mostMs) work()
+      else timer = wait()
+    }, afterMs).unref()
+  }
+  let timer = wait()
+  return { cancel: () => clearTimeout(timer) }
 }
 
 /** A full disk is told to whoever reads the catalog, and to nobody else. */

@@ -1,5 +1,6 @@
 // Who does the work of a run. An executor gets the prompt and a sandbox, and answers how it ended; the run around it keeps
 // the states, the log and the files. It knows no run directory, no backend and no terminal.
+import type { CatalogBudgetLine } from './catalog.ts'
 import type { EventInput } from './event.ts'
 import type { Sandbox } from './sandbox.ts'
 
@@ -33,6 +34,8 @@ export interface Assignment {
   /** Settles with the answer, or rejects with CANCELLED. */
   ask(question: Question): Promise<string>
   show(progress: Progress): void
+  /** What is left of what the executor may use, as of whenever it is asked: the agent reads it in its catalog. Told again when it has changed. */
+  tellBudget?(left: () => readonly CatalogBudgetLine[]): void
 }
 
 export interface Outcome {

@@ -2,6 +2,7 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { misfits } from '../fixtures/published-schemas.ts'
 import { startScriptedModel, type ScriptedModel, type ScriptedStep } from '../fixtures/scripted-model.ts'
 import { type Finished, makeProject, type Project, run, start, type Started, until } from './command-line.ts'
 
@@ -36,6 +37,16 @@ const place = (...names: readonly string[]): string => join(project.directory, '
 const read = (...names: readonly string[]): string => readFileSync(place(...names), 'utf8')
 const record = (): Record<string, unknown> => JSON.parse(read('run.json')) as Record<string, unknown>
 const bash = (command: string): ScriptedStep => ({ calls: [{ name: 'bash', arguments: { command } }] })
+
+interface Budget {
+  readonly left: readonly { readonly what: string; readonly left: number | null }[]
+}
+
+/** What the model was told last before that turn. */
+function lastWords({ requests }: ScriptedModel, request: number): string {
+  const content = requests[request]?.body.messages.at(-1)?.content
+  return typeof content === 'string' ? content : JSON.stringify(content)
+}
 
 /** Every byte under a directory, with the names. */
 function everythingIn(directory: string): string {
@@ -85,6 +96,25 @@ describe('glovebox run --executor model', () => {
     const kept = everythingIn(place()) + everythingIn(env['GLOVEBOX_STATE_DIR'] ?? '')
     expect(kept).toContain('not with [key]')
     for (const text of [kept, done.stdout, done.stderr]) expect(text).not.toContain(key)
+  })
+
+  it('a model that reads its catalog finds what is left of its steps, tokens and time, as of then', async () => {
+    const look = bash('cat .glovebox/now/budget.json')
+    await using provider = await startScriptedModel([look, look, { text: 'Done.' }])
+    settle({ baseUrl: provider.url, maxSteps: 7, maxTokens: 1000, timeoutMs: 90_000 })
+    expect((await begin().finished).code).toBe(0)
+    const seen = [1, 2].map((request) => JSON.parse(/\{[^]*\}/.exec(lastWords(provider, request))?.[0] ?? '') as Budget)
+    for (const budget of seen) expect(misfits('catalog/budget', budget)).toEqual([])
+    const [first, second] = seen.map(({ left }) => new Map(left.map((line) => [line.what, line])))
+    expect(first?.get('model_steps')).toMatchObject({ unit: 'count', limit: 7, used: 1, left: 6 })
+    expect(second?.get('model_steps')).toMatchObject({ used: 2, left: 5 })
+    // 100 and 10 are told of each turn.
+    expect(first?.get('model_tokens')).toMatchObject({ unit: 'tokens', limit: 1000, used: 110, left: 890 })
+    expect(second?.get('model_tokens')).toMatchObject({ used: 220, left: 780 })
+    const [before, after] = [first, second].map((lines) => lines?.get('model_time'))
+    expect(before).toMatchObject({ unit: 'ms', limit: 90_000, endsAt: expect.stringMatching(/Z$/) })
+    expect(Number(after?.left)).toBeLessThan(Number(before?.left))
+    expect(Number(before?.left)).toBeGreaterThan(30_000)
   })
 
   it.each([

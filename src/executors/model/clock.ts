@@ -5,6 +5,8 @@ export interface Clock {
   /** Aborts when the caller's does, and when the time is over. */
   readonly signal: AbortSignal
   readonly isOver: () => boolean
+  /** What is left of it, and whether it stands still. */
+  readonly left: () => { readonly ms: number; readonly stands: boolean }
   /** Runs `waiting` while the clock stands still. */
   pauseFor<Result>(waiting: () => Promise<Result>): Promise<Result>
   stop(): void
@@ -15,8 +17,10 @@ export function startClock(timeoutMs: number, caller: AbortSignal): Clock {
   let leftMs = timeoutMs
   let over = false
   let startedAt = performance.now()
+  let stands = false
   let timer: NodeJS.Timeout | undefined
   const go = (): void => {
+    stands = false
     startedAt = performance.now()
     timer = setTimeout(() => {
       over = !ending.signal.aborted
@@ -25,8 +29,10 @@ export function startClock(timeoutMs: number, caller: AbortSignal): Clock {
   }
   const pause = (): void => {
     clearTimeout(timer)
-    leftMs = Math.max(0, leftMs - (performance.now() - startedAt))
+    leftMs = leftNow()
+    stands = true
   }
+  const leftNow = (): number => (stands ? leftMs : Math.max(0, leftMs - (performance.now() - startedAt)))
   const forward = (): void => ending.abort()
   if (caller.aborted) ending.abort()
   else caller.addEventListener('abort', forward, { once: true })
@@ -34,6 +40,7 @@ export function startClock(timeoutMs: number, caller: AbortSignal): Clock {
   return {
     signal: ending.signal,
     isOver: () => over,
+    left: () => ({ ms: leftNow(), stands }),
     async pauseFor(waiting) {
       pause()
       try {

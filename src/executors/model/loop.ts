@@ -3,6 +3,7 @@ import type { Assignment, Outcome } from '../../contract/executor.ts'
 import type { Sandbox } from '../../contract/sandbox.ts'
 import { isGloveboxError } from '../../errors/error.ts'
 import { askForTurn } from './ask.ts'
+import { budgetLines } from './budget.ts'
 import { performCalls } from './calls.ts'
 import type { Endpoint } from './check.ts'
 import { startClock, type Clock } from './clock.ts'
@@ -69,10 +70,12 @@ async function takeSteps(session: Session): Promise<Outcome> {
   while (tally.steps < options.maxSteps) {
     clock.signal.throwIfAborted()
     const step = ++tally.steps
+    tellBudget(session)
     say(session, stepHeading(step))
     const begun = performance.now()
     const turn = await askForTurn(session, step)
     addUsage(tally, turn.usage)
+    tellBudget(session)
     await noteStep(session, turn, performance.now() - begun)
     messages.push(...turn.messages)
     if (turn.calls.length > 0) messages.push(await performCalls(session, step, turn.calls))
@@ -84,6 +87,8 @@ async function takeSteps(session: Session): Promise<Outcome> {
   }
   throw failed('budget_steps', `The model was not done after ${options.maxSteps} steps, which is all it may take.`)
 }
+
+const tellBudget = (session: Session): void => session.assignment.tellBudget?.(() => budgetLines(session))
 
 async function noteStep(session: Session, turn: Turn, durationMs: number): Promise<void> {
   const { tally } = session

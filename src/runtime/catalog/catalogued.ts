@@ -17,6 +17,8 @@ export interface CatalogAbout {
   readonly run?: CatalogRun
   /** What runs out: asked whenever the catalog is written. */
   readonly budget?: () => readonly CatalogBudgetLine[]
+  /** Is handed what is to be called when the budget has changed. */
+  readonly onBudget?: (changed: () => void) => void
 }
 
 export interface CataloguedOptions {
@@ -42,6 +44,7 @@ export function catalogued({ sandbox, place, shell, redaction, about }: Catalogu
     budget: about.budget ?? (() => []),
     redact: (text) => redaction.text(text),
   })
+  about.onBudget?.(() => catalog.touch())
   let isKilled = false
   /** One that names the catalog finds in it all that came before. */
   const current = async (about: string): Promise<void> => {

@@ -83,6 +83,7 @@ async function worked(options: WorkOptions, phases: Phases, stopping: AbortContr
       recordSystemPrompt: (text) => run.recordSystemPrompt(text),
       ask: (question) => mailbox.ask(question),
       show: (progress) => request.onProgress?.(progress),
+      tellBudget: (left) => place.tellBudget(left),
     }
     try {
       return await withinGrace(request.executor.execute(assignment), stopping.signal)

@@ -6,6 +6,7 @@ import type { Backend } from '../../contract/backend.ts'
 import type { CatalogRun } from '../../contract/catalog.ts'
 import type { ShellId } from '../../contract/ids.ts'
 import type { EventInput } from '../../contract/event.ts'
+import type { Assignment } from '../../contract/executor.ts'
 import type { Redaction } from '../../contract/redaction.ts'
 import type { Sandbox } from '../../contract/sandbox.ts'
 import { openActionLog } from '../../runs/action-log.ts'
@@ -35,8 +36,15 @@ export interface WorkplaceOptions {
 
 export interface Workplace {
   readonly sandbox: Sandbox
+  /** What the catalog tells of what the executor may still use. */
+  readonly tellBudget: NonNullable<Assignment['tellBudget']>
   /** Ends everything inside, and waits until its records are on disk. */
   close(): Promise<void>
+}
+
+interface Told {
+  left: Parameters<Workplace['tellBudget']>[0]
+  changed: () => void
 }
 
 /** The same names in every replay: recorded actions call a shell by its name. */
@@ -59,6 +67,7 @@ export async function openWorkplace(options: WorkplaceOptions): Promise<Workplac
   const mayKeep = (bytes: Uint8Array): boolean => !holdsValue(known.redaction, bytes)
   const changes = await openChangeWatch({ directory, layers, mayKeep })
   await run.append(await startRecorded(directory), { durability: 'D2' })
+  const told: Told = { left: () => [], changed: () => {} }
   const { sandbox, planned } = await createPlannedSandbox({
     backend,
     layers: options.sandbox.layers,
@@ -72,7 +81,11 @@ export async function openWorkplace(options: WorkplaceOptions): Promise<Workplac
     ...(options.sandbox.vaults === undefined ? {} : { vaults: options.sandbox.vaults }),
     cwd: '/workspace',
     home: 'scratch',
-    catalog: { run: aboutRun(run, options.deliverables) },
+    catalog: {
+      run: aboutRun(run, options.deliverables),
+      budget: () => told.left(),
+      onBudget: (changed) => (told.changed = changed),
+    },
     newShellId: numberedShells(),
   })
   const { redaction } = planned.secrets
@@ -100,6 +113,10 @@ export async function openWorkplace(options: WorkplaceOptions): Promise<Workplac
         redaction,
         ...(onAction === undefined ? {} : { onAction }),
       }),
+      tellBudget(left) {
+        told.left = left
+        told.changed()
+      },
       close,
     }
   } catch (error) {
