@@ -23,10 +23,10 @@ const allSuites = ['unit', 'architecture', 'conformance', 'attacks', 'faults', '
 const allVersions = ['20', '22', '24', '26']
 /** Of suites that are not named here, --short takes everything. */
 const shortForms = {
-  conformance: ['conformance/bwrap', 'conformance/local'],
+  conformance: ['conformance/bwrap.test', 'conformance/local'],
   attacks: ['attacks/descriptors', 'attacks/processes', 'attacks/cells'],
-  faults: ['faults/kill', 'faults/output'],
-  e2e: ['e2e/cli', 'e2e/run-library', 'e2e/client-api'],
+  faults: ['faults/kill.test', 'faults/output.test'],
+  e2e: ['e2e/cli.test', 'e2e/run-library', 'e2e/client-api'],
 }
 
 const usage = `Usage: script/matrix [--suites ${allSuites.join(',')}] [--short] [--others] [versions…]
