@@ -1,5 +1,5 @@
 // Puts a boundary together, piece by piece, and takes it apart again in the opposite order, also when a piece is refused.
-import { closeSync, existsSync, openSync, unlinkSync, writeFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SandboxSpec } from '../../contract/backend.ts'
 import type { SandboxId } from '../../contract/ids.ts'
@@ -25,8 +25,8 @@ export interface AssemblyParts {
   readonly limitsPlan: LimitsPlan
   readonly launcher: Launcher
   readonly stateDir: HostPath
-  /** The system-call filter's bytes. */
-  readonly filter: Uint8Array
+  /** A descriptor of the system-call filter's bytes. Stays the backend's. */
+  readonly filterDescriptor: () => number
   readonly title: string
   /** Absent: no cell can be told from a new one, so none is used twice. */
   readonly countUnread: CountUnread | undefined
@@ -65,20 +65,20 @@ export async function createBoundary(parts: AssemblyParts): Promise<Assembled> {
     })
     undo.push(() => files.close())
 
-    // Each waits for the disk or for another process, and none for the others.
+    // Each waits for the disk or for another process. Names and group are journalled under one lock: the second would only be in the
+    // first one's way.
+    const protecting = openProtection({ id, stateDir, spec, files, onDisk: layers.onDisk })
     const [limitGroup, sources, protection] = await allOrUndo(
       undo,
-      [openLimitGroup(parts), (group) => closeLimitGroup(parts, group)],
+      [protecting.then(() => openLimitGroup(parts)), (group) => closeLimitGroup(parts, group)],
       [
         openSources({ spec, behind: vaultsShown(spec, scratch), facts, files, launcher, staged: layers.staged }),
         (opened) => opened.release(),
       ],
-      [openProtection({ id, stateDir, spec, files, onDisk: layers.onDisk }), (laid) => laid.lift()],
+      [protecting, (laid) => laid.lift()],
     )
 
     const masks = await openMasks(spec, scratch, sources.further)
-    const filterDescriptor = openFilter(parts.filter, scratch)
-    undo.push(() => closeSync(filterDescriptor))
 
     const shell = existsSync('/bin/bash') ? '/bin/bash' : '/bin/sh'
     const boundary = liveBoundary({
@@ -89,7 +89,7 @@ export async function createBoundary(parts: AssemblyParts): Promise<Assembled> {
       launcher,
       sources,
       limitGroup,
-      filterDescriptor,
+      filterDescriptor: parts.filterDescriptor(),
       masks,
       shell,
       title: parts.title,
@@ -150,13 +150,4 @@ async function openLimitGroup({ id, spec, limitsPlan, stateDir, run }: AssemblyP
     { memoryBytes: memoryMb * 1024 * 1024, cpuCores, pids },
     { run, beforeMaking: (directories) => recordLimitGroup({ sandboxId: id, stateDir, directories }) },
   )
-}
-
-/** The filter's bytes under a descriptor and no name. */
-function openFilter(bytes: Uint8Array, scratch: string): number {
-  const path = join(scratch, 'filter')
-  writeFileSync(path, bytes, { mode: 0o600 })
-  const descriptor = openSync(path, 'r')
-  unlinkSync(path)
-  return descriptor
 }

@@ -14,6 +14,7 @@ import { startWarden, type Warden } from '../../process/warden.ts'
 import { capabilitiesFor, type LimitsFacts } from './capabilities.ts'
 import { compilePlan } from './compile.ts'
 import { createBoundary, scratchRoot, type Assembled } from './assemble.ts'
+import { openFilterFile } from './filter-file.ts'
 import { findBwrap, gatherFacts, type Missing } from './facts.ts'
 import { programRunner } from './run-program.ts'
 import { guestKernelId } from './launcher/kernel-id.ts'
@@ -71,6 +72,7 @@ export async function openBackend(options: BwrapOptions): Promise<Backend> {
   const sweeping = sweepLeftovers(options.stateDir)
   sweeping.catch(() => {})
   const title = `glovebox-gate-${randomUUID()}`
+  const filterFile = openFilterFile(filter.bytes, scratchRoot(options.stateDir))
   let warden: Warden | undefined
   const guardOnce = (opened: Launcher): void => {
     const ids = startedByRoot ? { uid: guestKernelId, gid: guestKernelId } : {}
@@ -100,7 +102,7 @@ export async function openBackend(options: BwrapOptions): Promise<Backend> {
         limitsPlan,
         launcher: opened,
         stateDir: options.stateDir,
-        filter: filter.bytes,
+        filterDescriptor: () => filterFile.descriptor(),
         run,
         title,
         countUnread,
@@ -127,6 +129,7 @@ export async function openBackend(options: BwrapOptions): Promise<Backend> {
     async close() {
       await sweeping.catch(() => {})
       warden?.dismiss()
+      filterFile.close()
       await closeBoth()
     },
   }

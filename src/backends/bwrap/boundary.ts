@@ -1,6 +1,6 @@
 // A live boundary. A command runs in a cell that it shares with nobody (cells.ts), or in a bwrap of its own where it needs one:
 // for its input or terminal, for its secrets, for its length, or because the host has no means to tell a used cell from a new one.
-import type { Boundary, Process, SandboxSpec, SpawnRequest } from '../../contract/backend.ts'
+import type { Boundary, BoundaryUsage, Process, SandboxSpec, SpawnRequest } from '../../contract/backend.ts'
 import type { SandboxId } from '../../contract/ids.ts'
 import { GloveboxError } from '../../errors/error.ts'
 import type { Guard, Mask } from '../../guards/rule.ts'
@@ -154,12 +154,12 @@ export function liveBoundary(parts: BoundaryParts): LiveBoundary {
     searchProgram: guestSearchProgram,
     shell: parts.shell,
     spawn: (request) => track(start(request)),
-    async prepare() {
+    async prepare(how) {
       refuseIfEnding()
       if (parts.countUnread === undefined || !canBeKept(spec.env)) return
-      await cells.prepare(await layOut())
+      await cells.prepare(await layOut(), how)
     },
-    usage: async () => (await parts.limitGroup?.usage()) ?? {},
+    usage: async () => withReasons((await parts.limitGroup?.usage()) ?? {}),
     async narrow(limits) {
       refuseIfEnding()
       refuseWider(spec.policy, limits)
@@ -178,4 +178,9 @@ export function liveBoundary(parts: BoundaryParts): LiveBoundary {
       await Promise.all([...all.map((process) => process.exit), cells.endAll()])
     },
   }
+}
+
+function withReasons(usage: BoundaryUsage): BoundaryUsage {
+  const missing = (['memoryBytes', 'pids', 'cpuMs'] as const).filter((what) => usage[what] === undefined)
+  return { ...usage, notCounted: missing.map((what) => ({ what, why: 'no control group counts it on this host' })) }
 }

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import type { Process } from '../../contract/backend.ts'
 import type { Cell } from './cell.ts'
 import { openCells, type Cells, type Laid } from './cells.ts'
@@ -121,6 +121,48 @@ describe('cells that are made ahead', () => {
     made[0]?.kill()
     made[0]?.become(false)
     await expect(preparing).rejects.toMatchObject({ code: 'BOUNDARY_FAILED' })
+  })
+
+  it('one for somebody who is about to come is not tried out, and ends if nobody comes', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    try {
+      const { cells, made } = scene()
+      const preparing = cells.prepare(laid, { briefly: true })
+      await settle()
+      made[0]?.become(true)
+      await preparing
+      expect(made[0]).toMatchObject({ lines: [], isGone: false })
+      vi.advanceTimersByTime(10_000)
+      expect(made[0]?.isGone).toBe(true)
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
+  it('one for somebody who is about to come is his, before and after it is ready', async () => {
+    for (const isEarly of [true, false]) {
+      const { cells, made } = scene()
+      const preparing = cells.prepare(laid, { briefly: true })
+      await settle()
+      if (isEarly) await cells.run('echo', laid)
+      made[0]?.become(true)
+      await preparing
+      if (!isEarly) await cells.run('echo', laid)
+      expect(made.map(({ lines }) => lines)).toEqual([['echo']])
+    }
+  })
+
+  it('one that does not come up for somebody who is about to come is ended, and his command gets a new one', async () => {
+    const { cells, made } = scene()
+    const preparing = cells.prepare(laid, { briefly: true })
+    await settle()
+    made[0]?.become(false)
+    await preparing
+    await cells.run('echo', laid)
+    expect(made.map(({ lines, isGone }) => [lines, isGone])).toEqual([
+      [[], true],
+      [['echo'], false],
+    ])
   })
 
   it('the end of all ends those that wait', async () => {

@@ -11,8 +11,8 @@ const longestRestMs = 10_000
 
 export interface Cells {
   run(line: string, laid: Laid): Promise<Process>
-  /** Makes one that rests until a command comes, however long that takes. */
-  prepare(laid: Laid): Promise<void>
+  /** Makes one that rests until a command comes, however long that takes; or briefly, as it would after a command. */
+  prepare(laid: Laid, options?: { readonly briefly?: boolean }): Promise<void>
   /** Ends them all, those at rest too. */
   endAll(): Promise<void>
 }
@@ -81,6 +81,9 @@ export function openCells(create: (laid: Laid) => Promise<Cell>): Cells {
   const rest = async (cell: Cell, laid: Laid): Promise<void> => {
     const isFit = await cell.isFit()
     if (!isFit || isOver || resting.length >= mostAtRest) return cell.kill()
+    restBriefly(cell, laid)
+  }
+  const restBriefly = (cell: Cell, laid: Laid): void => {
     const one: Resting = { cell, laid, end: setTimeout(() => wake(one).kill(), longestRestMs).unref() }
     resting.push(one)
     cell.unref()
@@ -109,6 +112,16 @@ export function openCells(create: (laid: Laid) => Promise<Cell>): Cells {
     else keep(cell, laid)
   }
 
+  /** Without a try: whoever is about to come would wait for that, too. */
+  const makeNow = async (laid: Laid): Promise<void> => {
+    const made = createCell(laid)
+    const isReady = made.then((cell) => cell.ready)
+    if (!(await offer({ laid, cell: made }, isReady))) return
+    const cell = await made
+    if (!(await isReady) || isOver) cell.kill()
+    else restBriefly(cell, laid)
+  }
+
   return {
     async run(line, laid) {
       const cell =
@@ -117,10 +130,11 @@ export function openCells(create: (laid: Laid) => Promise<Cell>): Cells {
       void rest(cell, laid)
       return process
     },
-    async prepare(laid) {
+    async prepare(laid, { briefly = false } = {}) {
       const found = findAtRest(laid) ?? (await findSettling(laid))
-      if (found !== undefined) keep(found, laid)
-      else if (coming?.laid !== laid) await makeAhead(laid)
+      const settle = briefly ? restBriefly : keep
+      if (found !== undefined) settle(found, laid)
+      else if (coming?.laid !== laid) await (briefly ? makeNow(laid) : makeAhead(laid))
     },
     async endAll() {
       isOver = true

@@ -95,14 +95,21 @@ async function stagedSources(parts: SourceParts, stage: NonNullable<Launcher['st
     }
   }
   const release = async (): Promise<void> => {
-    for (const target of staged.splice(0)) await launcher.unstage(target)
+    await Promise.all(staged.splice(0).map((target) => launcher.unstage(target)))
   }
   try {
-    const home = await put(spec.home.hostPath)
-    const searchProgram = await put(facts.searchProgram)
-    const targets = new Map<Mount, string>()
-    for (const mount of spec.mounts) targets.set(mount, await put(behind.get(mount) ?? mount.hostPath))
-    const pathOf = (mount: Mount): string => targets.get(mount) as string
+    const wanted = [
+      spec.home.hostPath,
+      facts.searchProgram,
+      ...spec.mounts.map((one) => behind.get(one) ?? one.hostPath),
+    ]
+    // All at once: whoever lays them is woken once, and not once for each. Each is awaited, so that all that was laid is released.
+    const laid = (await Promise.allSettled(wanted.map(put))).map((each) => {
+      if (each.status === 'rejected') throw each.reason
+      return each.value
+    })
+    const [home, searchProgram, ...mounts] = laid as [string, string, ...string[]]
+    const pathOf = (mount: Mount): string => mounts[spec.mounts.indexOf(mount)] as string
     return {
       home: { path: home },
       searchProgram: { path: searchProgram },

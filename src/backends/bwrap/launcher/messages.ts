@@ -38,6 +38,8 @@ export interface LaunchRequest {
   readonly stdio: readonly number[]
   /** Closed by the thread once the child has its copies. */
   readonly childEnds: readonly number[]
+  /** Whoever asks will see the child's end by himself, and say so with `ended`. */
+  readonly seesEnd: boolean
 }
 
 export type ToThread =
@@ -45,6 +47,7 @@ export type ToThread =
   | { readonly kind: 'layer'; readonly serial: number; readonly request: LayerRequest }
   | { readonly kind: 'unstage'; readonly serial: number; readonly target: string }
   | { readonly kind: 'launch'; readonly serial: number; readonly request: LaunchRequest }
+  | { readonly kind: 'ended'; readonly serial: number; readonly pid: number }
   | { readonly kind: 'close'; readonly serial: number }
 
 export type Answer = string | number | LaidLayers

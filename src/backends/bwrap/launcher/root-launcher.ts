@@ -27,6 +27,9 @@ export async function openRootLauncher(bwrapPath: string): Promise<Launcher> {
   }
 }
 
+/** Descriptors before the extra ones. */
+const standardCount = 3
+
 interface Means {
   readonly makePipe: MakePipe
   readonly nullDescriptor: number
@@ -43,7 +46,9 @@ function launchThrough(thread: Worker, { makePipe, nullDescriptor }: Means): Lau
       const stdio = wiring.stdio as readonly number[]
       wiring.giveChildEnds(guestKernelId, guestKernelId)
       giveTerminal(stdin, guestKernelId, guestKernelId)
-      const request = { file, args, stdio, childEnds: wiring.childEnds }
+      // bwrap holds this one to its end, and lets nothing inside have it.
+      const report = extraDescriptors.indexOf('reportFromChild')
+      const request = { file, args, stdio, childEnds: wiring.childEnds, seesEnd: report >= 0 }
       const pid = (await talk.ask({ kind: 'launch', request }).catch((error: unknown) => {
         for (const stream of wiring.ours()) stream?.destroy()
         throw error
@@ -52,6 +57,9 @@ function launchThrough(thread: Worker, { makePipe, nullDescriptor }: Means): Lau
       let running = true
       void ended.then(() => (running = false))
       const streams = wiring.ours()
+      // An end that was told already is told no second time.
+      if (report >= 0)
+        streams[standardCount + report]?.once('close', () => void talk.ask({ kind: 'ended', pid }).catch(() => {}))
       const sockets = streams.filter((stream) => stream instanceof Socket)
       return {
         ...joinStreams(stdin, streams),

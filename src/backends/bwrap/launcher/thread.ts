@@ -2,7 +2,9 @@
 // sandboxes, and starts bwrap as an unprivileged id; the program's other threads are not touched.
 import { closeSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
+import { loadLightSpawner } from '../../../process/light-spawn.ts'
 import { openSpawner } from '../../../process/spawn.ts'
+import { followLightChildren } from './light-children.ts'
 import type { Answer, FromThread, LaunchRequest, ThreadData, ToThread } from './messages.ts'
 import { leaveHostAndStage, type Stager } from './stager.ts'
 
@@ -13,18 +15,26 @@ const spawner = openSpawner()
 const stager = openStager()
 const say = (message: FromThread): void => port.postMessage(message)
 
+const lightSpawner = loadLightSpawner()
+const light =
+  lightSpawner === undefined
+    ? undefined
+    : followLightChildren(lightSpawner, (pid, { code, signal }) => say({ kind: 'exited', pid, code, signal }))
+
 function launch(request: LaunchRequest): number {
+  const { file, args, stdio, seesEnd } = request
   try {
+    if (light !== undefined && seesEnd) return light.start({ file, args, stdio, uid: kernelId, gid: kernelId })
     const child = spawner.startRaw({
-      file: request.file,
-      args: request.args,
+      file,
+      args,
       cwd: '/',
       env: {},
       detached: false,
       // SECURITY: never kernel uid 0 outside. test/attacks/kernel: "the guest is not root in the kernel's eyes"
       uid: kernelId,
       gid: kernelId,
-      stdio: request.stdio,
+      stdio,
     })
     const pid = child.pid
     if (pid === undefined) {
@@ -49,6 +59,7 @@ function openStager(): Stager {
 
 // A thread's end closes no descriptor of its own accord, since it was also given some that are not its own.
 async function close(): Promise<number> {
+  light?.close()
   await stager.close()
   spawner.close()
   return 0
@@ -58,6 +69,10 @@ async function perform(message: ToThread): Promise<Answer> {
   if (message.kind === 'stage') return stager.stage(message.request)
   if (message.kind === 'layer') return stager.layer(message.request)
   if (message.kind === 'launch') return launch(message.request)
+  if (message.kind === 'ended') {
+    await light?.look(message.pid)
+    return message.pid
+  }
   if (message.kind === 'close') return close()
   stager.unstage(message.target)
   return message.target
