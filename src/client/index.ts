@@ -83,6 +83,8 @@ export type { RetryRules } from './retry.ts'
 export type { RunCreateRequest, RunDetail, RunFilter, RunQuestion, Runs, RunSummary } from './runs.ts'
 export type {
   PoolStats,
+  ProvisionRequest,
+  RemoteProvisioned,
   SandboxState,
   SandboxSummary,
   SnapshotFilter,

@@ -38,6 +38,8 @@ export interface SandboxRequest {
   readonly metadata?: Readonly<Record<string, string>>
   /** `thread`: /mnt/user-data with workspace, uploads and outputs, and /mnt/skills. */
   readonly layout?: 'workspace' | 'thread'
+  /** Directories that the server's operator offers, by name. */
+  readonly mounts?: readonly { readonly name: string; readonly guestPath: string; readonly mode?: 'ro' | 'rw' }[]
   /** Begin with its files. */
   readonly snapshot?: string
   /** When its life is over it is destroyed (default), or paused. */
@@ -152,7 +154,7 @@ function remoteSandbox(server: Server, detail: SandboxDetail, dispose: 'kill' | 
         'POLICY_DENIED',
         "Cannot provision: the mounts and vaults of a server are its operator's",
         {
-          hint: 'Name them in the settings of the server.',
+          hint: 'What they offer is asked for by name: `glovebox.sandboxes.provision(id, { mounts: { add: [{ name, guestPath }] } })`.',
         },
       )
     },

@@ -83,6 +83,19 @@ const poolSettings = z.strictObject({
   mounts: z.array(z.union([z.string(), mountSchema])).optional(),
   /** Directories below which callers may ask for mounts. Default: none. */
   mount_roots: z.array(z.string().min(1).max(4096)).max(100).optional(),
+  /** By name: directories that callers may have mounted, with `POST /sandboxes/{id}/provision`. */
+  offered_mounts: z
+    .record(
+      z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/, 'must be the name of a mount'),
+      z.strictObject({
+        hostPath: z.string().min(1).max(4096),
+        /** Default: ro. */
+        mode: z.enum(['ro', 'rw']).optional(),
+        /** Default: every project. */
+        projects: z.array(z.string().min(1).max(200)).max(1000).optional(),
+      }),
+    )
+    .optional(),
   /** `$NAME` is taken from the operator's environment; `$$` is a dollar. */
   environment: z.record(z.string(), z.string()).optional(),
   /** A Glovebox server that holds the sandboxes in place of this host. */

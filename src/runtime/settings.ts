@@ -5,6 +5,7 @@ import { basename, dirname } from 'node:path'
 import type { BackendName } from '../contract/backend.ts'
 import type { PolicyLayer } from '../contract/policy.ts'
 import { GloveboxError } from '../errors/error.ts'
+import type { MountOffers } from './pool/offers.ts'
 import { parseMountText, resolveHostPath, type MountRequest } from './mount-text.ts'
 import { findSettingsFile, readPolicyFile, readSettingsFile, type SettingsText } from './settings-file.ts'
 import type { VaultRequests } from './secrets.ts'
@@ -27,8 +28,9 @@ export interface Settings {
   readonly run?: RunSettings
 }
 
-export interface PoolSettings extends Omit<NonNullable<SettingsContent['pool']>, 'mounts'> {
+export interface PoolSettings extends Omit<NonNullable<SettingsContent['pool']>, 'mounts' | 'offered_mounts'> {
   readonly mounts?: readonly MountRequest[]
+  readonly offered_mounts?: MountOffers
   /** Where paths and modules in it begin. */
   readonly directory: string
 }
@@ -107,15 +109,27 @@ function runSettings(content: SettingsContent, text: string, directory: string):
 }
 
 function poolSettings(content: NonNullable<SettingsContent['pool']>, directory: string): PoolSettings {
-  const { mounts, skills, mount_roots: roots, ...plain } = content
+  const { mounts, skills, mount_roots: roots, offered_mounts: offers, ...plain } = content
   return {
     ...plain,
     directory,
     ...(mounts && { mounts: mounts.map((mount) => toMount(mount, directory)) }),
     ...(skills && { skills: resolveHostPath(skills, directory) }),
     ...(roots && { mount_roots: roots.map((root) => resolveHostPath(root, directory)) }),
+    ...(offers && { offered_mounts: toOffers(offers, directory) }),
   }
 }
+
+const toOffers = (
+  offers: NonNullable<NonNullable<SettingsContent['pool']>['offered_mounts']>,
+  directory: string,
+): MountOffers =>
+  Object.fromEntries(
+    Object.entries(offers).map(([name, { hostPath, mode = 'ro', projects }]) => [
+      name,
+      { hostPath: resolveHostPath(hostPath, directory), mode, projects },
+    ]),
+  )
 
 async function loadVaults(file: SettingsText): Promise<VaultRequests> {
   const { parseVaults } = await import('./settings-schema.ts')

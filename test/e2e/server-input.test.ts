@@ -116,9 +116,14 @@ describe('shape', () => {
   })
 
   it('a field or a query that is not known is refused by its name', async () => {
-    const answer = await ground.call('POST', '/sandboxes', { body: { mounts: ['/:/host'], privileged: true } })
+    const answer = await ground.call('POST', '/sandboxes', { body: { devices: ['/dev/kvm'], privileged: true } })
     expect(outcome(answer)).toEqual([400, 'UNKNOWN_FIELD'])
-    expect(answer.at('error.facts.fields')).toEqual(['mounts', 'privileged'])
+    expect(answer.at('error.facts.fields')).toEqual(['devices', 'privileged'])
+    for (const mount of ['/:/host', { hostPath: '/', guestPath: '/host' }, { name: '/', guestPath: '/host' }])
+      expect([mount, (await ground.call('POST', '/sandboxes', { body: { mounts: [mount] } })).status]).toEqual([
+        mount,
+        400,
+      ])
     expect(outcome(await ground.call('GET', '/sandboxes?sort=id'))).toEqual([400, 'UNKNOWN_FIELD'])
     expect(outcome(await ground.call('GET', '/healthz?x=1'))).toEqual([200, undefined])
   })

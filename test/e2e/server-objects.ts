@@ -102,6 +102,7 @@ const asked: Readonly<Record<string, Ask>> = {
   deleteSandboxesSandboxId: plain,
   getSandboxesSandboxIdUsage: plain,
   getSandboxesSandboxIdCatalog: plain,
+  postSandboxesSandboxIdProvision: () => ({ body: {} }),
   postSandboxesSandboxIdRelease: plain,
   postSandboxesSandboxIdRenew: () => ({ body: { lifeMs: 600_000 } }),
   postSandboxesSandboxIdPause: plain,

@@ -16,6 +16,8 @@ export interface MemberRequest extends SandboxRequest {
   readonly layout?: LayoutName | undefined
   /** Beside those of its layout and of the settings. Whoever asks has seen to it that he may. */
   readonly mounts?: readonly MountRequest[] | undefined
+  /** As another member has it. */
+  readonly provisioned?: MemberRecord['provisioned']
   readonly lifeMs?: number | undefined
   readonly atEnd?: Ending | undefined
   /** Begins with its files. */
@@ -58,6 +60,7 @@ export function firstRecord(
       hostPath,
       ...(mode === undefined ? {} : { mode }),
     })),
+    ...(request.provisioned === undefined ? {} : { provisioned: request.provisioned }),
     layers: [],
     snapshotting: null,
     created_at: new Date(now).toISOString(),

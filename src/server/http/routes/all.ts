@@ -4,6 +4,7 @@ import { commandRoutes } from './commands.ts'
 import { execRoutes, type ExecParts } from './execs.ts'
 import { catalogRoutes } from './catalog.ts'
 import { fileRoutes } from './files.ts'
+import { provisionRoutes } from './provision.ts'
 import { healthRoutes, type HealthParts } from './health.ts'
 import { lifetimeRoutes, type LifetimeParts } from './lifetimes.ts'
 import { runFileRoutes } from './run-files.ts'
@@ -24,6 +25,7 @@ export const allRoutes = (parts: RouteParts): readonly Route[] => [
   ...lifetimeRoutes(parts),
   ...commandRoutes(parts),
   ...catalogRoutes(parts),
+  ...provisionRoutes(parts),
   ...fileRoutes(parts),
   ...execRoutes(parts),
   ...runRoutes(parts),

@@ -13,6 +13,7 @@ import { defineRoute, named, type RouteModule } from '../route.ts'
 import { layoutNames } from '../../../runtime/pool/layout.ts'
 import { endings } from '../../../runtime/pool/record.ts'
 import { snapshotIdSchema } from './lifetimes.ts'
+import { namedMountSchema } from './provision.ts'
 import {
   detailOf,
   hostedFor,
@@ -57,6 +58,11 @@ const request = named(
       .enum(layoutNames)
       .optional()
       .describe('`thread`: /mnt/user-data with workspace, uploads and outputs, and /mnt/skills.'),
+    mounts: z
+      .array(namedMountSchema)
+      .max(100)
+      .optional()
+      .describe('Directories that the operator offers, by name; later ones come by `provision`.'),
     snapshot: snapshotIdSchema.optional().describe('Begin with its files.'),
     atEnd: z.enum(endings).optional().describe('When its life is over it is destroyed, or paused.'),
   }),
@@ -99,6 +105,7 @@ export const sandboxRoutes: RouteModule<SandboxParts> = ({ house, once, lister }
       201: { description: 'It is made, and ready.', json: sandboxDetail },
     },
     errors: [
+      'POLICY_DENIED',
       'POLICY_ESCALATION',
       'POLICY_UNENFORCEABLE',
       'BACKEND_UNAVAILABLE',
@@ -109,11 +116,12 @@ export const sandboxRoutes: RouteModule<SandboxParts> = ({ house, once, lister }
       'IDEMPOTENCY_MISMATCH',
     ],
     handle: async ({ body, principal, header, bodySha256 }) => {
+      const { mounts: offered, ...rest } = body
       const project = projectFor(principal, body.project)
       const key = header('idempotency-key')
       const request = { project, key, bodySha256, subject: newSandboxId() }
       const { isNew, detail } = await once.perform(request, async () => {
-        const { hosted, isNew: isMade } = await house.acquire({ ...body, project, tokenId: principal.tokenId })
+        const { hosted, isNew: isMade } = await house.acquire({ ...rest, offered, project, tokenId: principal.tokenId })
         return { isNew: isMade, detail: detailOf(hosted) }
       })
       return json(isNew ? 201 : 200, detail, { location: `/sandboxes/${detail.id}` })
