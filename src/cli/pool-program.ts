@@ -30,13 +30,14 @@ export function addStop(command: Command, options: ProgramOptions): void {
     'glovebox stop sbx_3f2a',
     'glovebox stop --remove $(glovebox ps --quiet)',
     'glovebox stop --all --server http://127.0.0.1:4177',
+    'glovebox stop sh_3f2a',
   ])
     .description(
-      `Ends what runs in sandboxes and pauses them: their files stay, and their next use resumes them. With --remove the files go too.
+      `Ends what runs in sandboxes and pauses them: their files stay, and their next use resumes them. With --remove the files go too. A shell that was left is ended by its id.
 
 Exit code: 0 all are stopped; 1 some are not there, or another process uses them.`,
     )
-    .argument('[sandbox...]', 'ids, or their beginnings')
+    .argument('[id...]', 'of sandboxes or of shells; their beginnings will do')
     .option('--all', 'every one')
     .option('--remove', 'with their files')
     .action((asked: readonly string[], flags: PoolFlags) => {

@@ -23,6 +23,10 @@ export const defaultPoolLimits: PoolLimits = {
   reconcileEveryMs: 30_000,
 }
 
+/** Often enough that nobody waits much longer than he was told for what is idle to be ended. */
+export const reapPace = (idleMs: number): number =>
+  idleMs === 0 ? defaultPoolLimits.reapEveryMs : Math.min(defaultPoolLimits.reapEveryMs, Math.ceil(idleMs / 4))
+
 /** A lease is renewed after a third of its time, and not used in its last third: that is the time to end what runs. */
 export const renewAfter = (ttlMs: number): number => ttlMs / 3
 export const usableFor = (ttlMs: number): number => (ttlMs * 2) / 3

@@ -146,6 +146,21 @@ describe('places', () => {
   })
 })
 
+describe('whoever is about to use a member that was released', () => {
+  it('keeps it from being parked in between', async () => {
+    const stage = openStage()
+    const { pool } = stage.start()
+    const { id, handle } = await stage.until(pool.acquire(a))
+    const first = handle.tenure.begin()
+    await stage.until(pool.release(id))
+    const again = pool.use(id)
+    first.end()
+    await stage.pass(100)
+    expect(() => again?.tenure.begin().end()).not.toThrow()
+    expect(pool.stats()).toMatchObject({ active: 1, warm: 0 })
+  })
+})
+
 describe('the reaper', () => {
   it('takes what was not used for long, whether active or warm', async () => {
     const stage = openStage()
@@ -206,6 +221,21 @@ describe('the reaper', () => {
     expect((await stage.until(acquiring)).source).toBe('warm')
     await stage.until(reaping)
     expect(statesOf(server)).toEqual(['active'])
+  })
+
+  it('leaves alone what somebody is about to use, though nothing has begun yet', async () => {
+    const stage = openStage()
+    const server = stage.start()
+    const { id } = await stage.until(server.pool.acquire(a))
+    await stage.pass(599_000)
+    expect(server.pool.find(id), 'to find it is no use of it').toBeDefined()
+    const handle = server.pool.use(id)
+    await stage.pass(2_000)
+    await stage.until(server.pool.reap())
+    expect(() => handle?.tenure.begin().end()).not.toThrow()
+    expect(statesOf(server)).toEqual(['active'])
+    await stage.pass(620_000)
+    expect([statesOf(server), server.pool.use(id)]).toEqual([[], undefined])
   })
 
   it('ends what has come to its absolute end, though it is in use, and the key begins anew', async () => {

@@ -46,6 +46,8 @@ export interface Pool<Handle, Request> {
   open(id: SandboxId, options?: PoolAcquire<Request>): Promise<Borrowed<Handle>>
   /** From memory, and only while it is active. */
   find(id: string): Handle | undefined
+  /** The same for somebody who is about to use it: from now on it is neither taken for idle nor parked for an earlier release. */
+  use(id: string): Handle | undefined
   /** Parks it; where a command is under way, when that has ended. Nothing happens where it is not active here. */
   release(id: string): Promise<void>
   /** Ends it with its files, wherever it is. BUSY where another process uses it. */
@@ -141,6 +143,13 @@ export function openPool<Handle, Request>(options: PoolOptions<Handle, Request>)
     find: (id) => {
       const seat = seats.get(id as SandboxId)
       return seat?.tenure.phase === 'held' ? seat.handle : undefined
+    },
+    use: (id) => {
+      const seat = seats.get(id as SandboxId)
+      if (seat?.tenure.phase !== 'held') return undefined
+      seat.isParkWished = false
+      seat.tenure.touch()
+      return seat.handle
     },
     release: async (id) =>
       await turns.take(id, async () => {

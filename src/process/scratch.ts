@@ -4,8 +4,11 @@ import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { isAlive, ownIdentity, type ProcessIdentity } from './identity.ts'
 
+/** A name that tells that this process owns what bears it. */
+export const ownedName = (name: string): string => `${name}${ownerMark(ownIdentity())}`
+
 export function openScratch(parent: string, name: string): string {
-  const directory = join(parent, `${name}${ownerMark(ownIdentity())}`)
+  const directory = join(parent, ownedName(name))
   // Not in one recursive step: Node then tells a disk that is read-only as a directory that is missing.
   if (!existsSync(parent)) makeParent(parent)
   mkdirSync(directory, { mode: 0o755 })

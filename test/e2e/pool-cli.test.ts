@@ -90,7 +90,12 @@ describe('without a server', () => {
     const shown = await here('prune', '--dry-run', '--paused')
     expect(shown.stdout.split('\n')).toHaveLength(3)
     writeFileSync(join(ground.state, 'sandboxes', ids[2] ?? '', 'sandbox.json'), '{}')
-    expect((await here('ps')).stdout).toContain('damaged')
+    const damaged = await here('ps')
+    expect([damaged.stdout, damaged.stderr]).toEqual([
+      expect.stringContaining('damaged'),
+      expect.stringMatching(/1 sandbox is damaged[^]*glovebox prune --damaged/),
+    ])
+    expect((await here('stats')).stderr).toMatch(/1 sandbox is damaged[^]*glovebox prune --damaged/)
     const pruned = await here('prune', '--paused', '--json')
     expect(lines(pruned)).toMatchObject([{ id: ids[0], removed: true }])
     expect(lines(await here('prune', '--damaged', '--json'))).toMatchObject([{ id: ids[2], state: 'damaged' }])

@@ -7,26 +7,33 @@ import { sandboxFiles } from '../files.ts'
 
 export interface FacadeParts {
   readonly id: SandboxId
+  /** Whoever asks for it is about to use it. */
   readonly live: () => Promise<Sandbox>
+  /** One use of it, from its beginning to its end. */
+  readonly during: <Value>(work: (sandbox: Sandbox) => Promise<Value>) => Promise<Value>
+  /** As it is open now. Being looked at is no use of it. */
+  readonly open: () => Sandbox | undefined
   readonly describe: () => Description
   readonly kill: () => Promise<void>
   /** What `await using` does at its end. */
   readonly dispose: () => Promise<void>
 }
 
-export function sandboxFacade({ id, live, describe, kill, dispose }: FacadeParts): Sandbox {
-  const execute: Sandbox['execute'] = async (...asked) => (await live()).execute(...asked)
+export function sandboxFacade({ id, live, during, open, describe, kill, dispose }: FacadeParts): Sandbox {
+  const execute: Sandbox['execute'] = (...asked) => during((sandbox) => sandbox.execute(...asked))
   return {
     id,
     describe,
     execute,
-    commands: { run: async (...asked) => (await live()).commands.run(...asked) },
+    commands: { run: (...asked) => during((sandbox) => sandbox.commands.run(...asked)) },
     files: sandboxFiles(execute),
     provision: async (...asked) => (await live()).provision(...asked),
-    catalog: async () => (await live()).catalog(),
+    catalog: async () => (open() ?? (await live())).catalog(),
     shells: {
-      open: (async (options: TerminalOpenOptions) => (await live()).shells.open(options)) as SandboxShells['open'],
-      list: async () => (await live()).shells.list(),
+      open: ((options: TerminalOpenOptions) =>
+        during((sandbox) => sandbox.shells.open(options))) as SandboxShells['open'],
+      // Shells end with what they run in.
+      list: async () => (await open()?.shells.list()) ?? [],
       get: async (shellId) => (await live()).shells.get(shellId),
     },
     kill,

@@ -14,6 +14,8 @@ export interface ProviderOptions {
   readonly limits?: Partial<PoolLimits> | undefined
   /** How long a sandbox lives for which nothing else was asked. Default: a day, and anew with each acquire. */
   readonly lifeMs?: number | undefined
+  /** Told of what went wrong while nobody had asked for it, such as a sandbox that could not be made ahead. */
+  readonly onFault?: ((error: unknown, about: string) => void) | undefined
 }
 
 export interface ProviderHolder {

@@ -5,7 +5,7 @@ import type { HostPath } from '../../contract/mount.ts'
 import type { Store } from '../../contract/store.ts'
 import { openFileLeases } from '../../pool/file-leases/open.ts'
 import { databaseUrl } from '../server/place.ts'
-import { bootClock } from './clock.ts'
+import { bootTime } from './clock.ts'
 
 export interface LeasesPlace {
   readonly state: HostPath
@@ -27,7 +27,7 @@ export async function openLeases({ state, store, timeoutSeconds }: LeasesPlace):
     return { leases: store.openLeases(options), at: `postgres ${store.installationId}` }
   if (store === undefined && /^postgres(?:ql)?:/.test(databaseUrl(state))) return openWithStore(state, timeoutSeconds)
   const directory = join(state, 'leases') as HostPath
-  return { leases: openFileLeases({ directory, nowMs: () => bootClock.nowMs(), ...options }), at: 'files' }
+  return { leases: openFileLeases({ directory, nowMs: bootTime(), ...options }), at: 'files' }
 }
 
 /** For a program that needs nothing else of the database. */

@@ -20,6 +20,8 @@ import type { RealMembers } from './members.ts'
 export interface Lifetimes {
   /** Opens it if it is not open here. While its files are carried away, this waits. */
   live(id: SandboxId): Promise<Member>
+  /** With nobody else at it until it is done. BUSY while something runs in it. */
+  alone<Value>(id: SandboxId, work: (member: Member) => Promise<Value>, doing?: string): Promise<Value>
   renew(id: SandboxId, lifeMs: number): Promise<void>
   /** Ends what runs. A paused one stays as it is. */
   pause(id: SandboxId): Promise<void>
@@ -47,14 +49,13 @@ export function openLifetimes({ state, pool, members, methodFor }: LifetimesOpti
 
   const live = async (id: SandboxId): Promise<Member> => {
     await changing.get(id)?.catch(() => {})
-    const here = pool.find(id)
+    const here = pool.use(id)
     return here !== undefined && !here.isOver ? here : (await pool.open(id)).handle
   }
 
-  /** Nobody else gets at it until it is done. */
-  const alone = async <Value>(id: SandboxId, work: (member: Member) => Promise<Value>): Promise<Value> => {
+  const alone: Lifetimes['alone'] = async (id, work, doing = 'take the files as they are') => {
     const member = await live(id)
-    requireQuiet(id)
+    requireQuiet(id, doing)
     const done = work(member)
     changing.set(id, done)
     try {
@@ -63,10 +64,10 @@ export function openLifetimes({ state, pool, members, methodFor }: LifetimesOpti
       changing.delete(id)
     }
   }
-  const requireQuiet = (id: SandboxId): void => {
+  const requireQuiet = (id: SandboxId, doing: string): void => {
     const works = pool.list().find((each) => each.id === id)?.works ?? 0
     if (works === 0) return
-    throw new GloveboxError('BUSY', 'Cannot take the files as they are: something runs in the sandbox', {
+    throw new GloveboxError('BUSY', `Cannot ${doing}: something runs in the sandbox`, {
       hint: 'Wait until it has ended, or end it.',
       facts: { retryAfterSeconds: 1 },
     })
@@ -89,6 +90,7 @@ export function openLifetimes({ state, pool, members, methodFor }: LifetimesOpti
 
   return {
     live,
+    alone,
     async renew(id, lifeMs) {
       const member = await live(id)
       await member.keep(asRenewed(member.record, lifeMs))
@@ -118,6 +120,7 @@ export function openLifetimes({ state, pool, members, methodFor }: LifetimesOpti
             env: record.env,
             cwd: record.cwd ?? undefined,
             mounts: record.mounts.map(({ mode, ...mount }) => (mode === undefined ? mount : { ...mount, mode })),
+            provisioned: record.provisioned,
             lifeMs: lifeMs ?? record.life_ms,
             atEnd: record.at_end,
             snapshot: snapshot.id,

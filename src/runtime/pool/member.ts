@@ -7,7 +7,7 @@ import type { Backend, Boundary, BoundaryUsage } from '../../contract/backend.ts
 import type { SandboxId } from '../../contract/ids.ts'
 import type { HostPath } from '../../contract/mount.ts'
 import type { PolicyLayer } from '../../contract/policy.ts'
-import type { Sandbox } from '../../contract/sandbox.ts'
+import type { Provisioned, Resources, Sandbox } from '../../contract/sandbox.ts'
 import { GloveboxError } from '../../errors/error.ts'
 import type { Life, Tenure } from '../../pool/ports.ts'
 import type { CatalogAbout } from '../catalog/catalogued.ts'
@@ -16,10 +16,12 @@ import { createSandbox, discardPlanned } from '../create.ts'
 import type { MountRequest } from '../mount-text.ts'
 import { liveSandbox } from '../sandbox.ts'
 import type { VaultRequests } from '../secrets.ts'
+import { blankIn } from './blanks.ts'
 import { guardBoundary } from './guard.ts'
 import { canEndOthers, tryOut } from './try-out.ts'
 import { firstPlace, layOut, skillsPlace } from './layout.ts'
 import { standingOf } from './life.ts'
+import { offeredMounts, type MountOffers } from './offers.ts'
 import { ownOpening, readOpening, requireNewest, writeOpening, type Fence } from './opening.ts'
 import { recordFile, replaceRecord, type MemberRecord } from './record.ts'
 import { layersOf } from './snapshots.ts'
@@ -32,6 +34,8 @@ export interface HouseRules extends Fence {
   readonly vaults: VaultRequests
   readonly mounts: readonly MountRequest[]
   readonly skills: string | undefined
+  /** What their users may have mounted, by name. */
+  readonly offers?: MountOffers | undefined
 }
 
 export interface Member {
@@ -44,9 +48,12 @@ export interface Member {
   readonly isNew: boolean
   /** SANDBOX_GONE while it is shut. */
   readonly sandbox: Sandbox
+  readonly isOpen: boolean
   readonly isOver: boolean
   /** On the disk before it resolves. */
   keep(record: MemberRecord): Promise<void>
+  /** Other mounts and vaults, between commands; the record is to say so. */
+  provision(resources: Resources, record: MemberRecord): Promise<Provisioned>
   /** With a boundary that was made ahead, if it has been given one. */
   open(claimed?: Claimed): Promise<void>
   /** Ends all that runs in it. May be called twice. */
@@ -56,6 +63,8 @@ export interface Member {
   usage(): Promise<BoundaryUsage>
   /** Makes ready what the next command needs, in the background. */
   warmUp(): void
+  /** Settles when the host has done what opening it began, or could not; its use need not wait for that. Never rejects. */
+  readonly settled: Promise<void>
 }
 
 export interface MemberParts {
@@ -80,6 +89,7 @@ export function createMember(parts: MemberParts): Member {
   let endsAt = deadlineOf(first)
   let current: Open | undefined
   let made: Boundary | undefined
+  let settled = Promise.resolve()
 
   const isThere = (): boolean =>
     statSync(directory, { throwIfNoEntry: false })?.ino === inode &&
@@ -99,6 +109,9 @@ export function createMember(parts: MemberParts): Member {
         throw new GloveboxError('SANDBOX_GONE', 'Cannot use the sandbox: it is not open', { hint: 'Ask for it again.' })
       return current.sandbox
     },
+    get isOpen() {
+      return current !== undefined
+    },
     get isOver() {
       return performance.now() >= endsAt && standingOf(record, Date.parse(record.expires_at)) === 'over'
     },
@@ -107,11 +120,26 @@ export function createMember(parts: MemberParts): Member {
       record = changed
       endsAt = deadlineOf(changed)
     },
+    async provision(resources, changed) {
+      if (current === undefined)
+        throw new GloveboxError('SANDBOX_GONE', 'Cannot provision: the sandbox is not open', { hint: 'Ask again.' })
+      const { sandbox } = current
+      const told = await sandbox.provision(resources)
+      // Another boundary stands there now, and whoever takes the member over must know which.
+      const boundaryId = made?.id ?? current.boundaryId
+      current = { sandbox, boundaryId }
+      requireNewest(rules, id, tenure.token)
+      writeOpening(rules.state, id, ownOpening(rules, tenure.token, boundaryId, sandbox.describe()))
+      await this.keep(changed)
+      return told
+    },
     async open(claimed) {
       // Kernel and daemon know boundaries of other installations too, in which the same key has the same id.
       const boundaryId: SandboxId = claimed?.planned.id ?? `${id}n${randomBytes(6).toString('hex')}`
       const guard = (boundary: Boundary): Boundary => {
         made = boundary
+        // Whoever opens one has a command for it: its first process starts before the rest is written and the answer is on its way.
+        if (claimed === undefined) settled = boundary.prepare?.({ briefly: true }).catch(() => {}) ?? settled
         return guardBoundary(boundary, tenure)
       }
       const about = {
@@ -129,7 +157,8 @@ export function createMember(parts: MemberParts): Member {
           : adopt(id, claimed, guard, about)
       current = { sandbox, boundaryId }
       requireNewest(rules, id, tenure.token)
-      writeOpening(rules.state, id, ownOpening(rules, tenure.token, boundaryId, sandbox.describe()))
+      const blank = claimed === undefined ? undefined : blankIn(claimed.directory, 'opening')
+      writeOpening(rules.state, id, ownOpening(rules, tenure.token, boundaryId, sandbox.describe()), { blank })
     },
     async shut() {
       const open = current
@@ -145,6 +174,9 @@ export function createMember(parts: MemberParts): Member {
       if (current === undefined || !isThere()) return 'dead'
       return made !== undefined && canEndOthers(backend.name) ? tryOut(made) : 'alive'
     },
+    get settled() {
+      return settled
+    },
     // What cannot be made ready is told to whoever needs it.
     warmUp: () => void (current === undefined ? undefined : made?.prepare?.().catch(() => {})),
   }
@@ -159,7 +191,7 @@ const requestLayer = ({ policy }: MemberRecord): readonly PolicyLayer[] =>
 export const wishesOf = (rules: HouseRules, record: MemberRecord): Wishes => ({
   layers: [...rules.layers, ...requestLayer(record)],
   env: { ...rules.env, ...record.env },
-  vaults: rules.vaults,
+  vaults: vaultsOf(rules, record),
   cwd: record.cwd ?? firstPlace[record.layout],
 })
 
@@ -173,16 +205,21 @@ function adopt(
   return liveSandbox(live)
 }
 
+const vaultsOf = ({ vaults }: HouseRules, { provisioned }: MemberRecord): VaultRequests =>
+  provisioned === undefined
+    ? vaults
+    : Object.fromEntries(Object.entries(vaults).filter(([name]) => !provisioned.without_vaults.includes(name)))
+
 export function mountsOf(
   rules: HouseRules,
-  record: Pick<MemberRecord, 'layout' | 'layers' | 'mounts'>,
+  record: Pick<MemberRecord, 'layout' | 'layers' | 'mounts' | 'provisioned'> & Partial<Pick<MemberRecord, 'project'>>,
   directory: HostPath,
 ): readonly MountRequest[] {
   const { layout, layers, mounts } = record
   const own = layOut({ layout, directory, layers: layersOf(rules.state, layers) })
   const skills = layout === 'thread' && rules.skills !== undefined ? [skillsMount(rules.skills)] : []
   const further = mounts.map(({ mode, ...mount }) => (mode === undefined ? mount : { ...mount, mode }))
-  return [...own, ...skills, ...rules.mounts, ...further]
+  return [...own, ...skills, ...rules.mounts, ...further, ...offeredMounts(rules.offers ?? {}, record)]
 }
 
 const skillsMount = (hostPath: string): MountRequest => ({ guestPath: skillsPlace, hostPath, mode: 'ro' })

@@ -7,8 +7,11 @@ import type { SandboxId } from '../../contract/ids.ts'
 import type { HostPath } from '../../contract/mount.ts'
 import type { Description } from '../../contract/sandbox.ts'
 import { GloveboxError } from '../../errors/error.ts'
+import { sweepLocks } from '../../paths/lock-file.ts'
+import { sweepScratch } from '../../process/scratch.ts'
 import { keepsFiles, type Creation, type MemberInfo, type Members } from '../../pool/ports.ts'
 import type { ServedBackends } from '../server/backends.ts'
+import { blankIn } from './blanks.ts'
 import { copyInsides } from './copy.ts'
 import { openIndex } from './records.ts'
 import { asRenewed, standingOf } from './life.ts'
@@ -40,6 +43,8 @@ export interface MembersOptions extends HouseRules {
   readonly methodFor: (backend: string) => Promise<Method>
   /** How many are made ahead of their use. Default: none. */
   readonly warm?: number | undefined
+  /** One could not be made ahead. */
+  readonly onFault?: ((error: unknown) => void) | undefined
 }
 
 export interface RealMembers extends Members<Member, MemberRequest> {
@@ -49,11 +54,13 @@ export interface RealMembers extends Members<Member, MemberRequest> {
   read(id: SandboxId): MemberRecord | undefined
   /** As it was seen last. */
   known(id: SandboxId): MemberRecord | undefined
+  /** One that is open here is judged by the clock that nobody sets, and any other by its record. */
+  hasEnded(record: MemberRecord): boolean
   /** What it said of itself when it was open last. */
   describe(id: SandboxId): Description | undefined
   /** From memory: how many of them there are. */
   count(wanted: (record: MemberRecord) => boolean): number
-  readonly spares: Pick<Spares, 'ready' | 'filled'>
+  readonly spares: Pick<Spares, 'ahead' | 'filled'>
   /** Ends what was made ahead and nobody has claimed. */
   close(): Promise<void>
 }
@@ -62,17 +69,26 @@ export function openMembers(options: MembersOptions): RealMembers {
   const { state, backends } = options
   const open = new Map<SandboxId, Member>()
   makePlace(membersIn(state))
+  // Once for all that are opened here: a look at everything that lies there costs more with each member.
+  sweepScratch(membersIn(state))
+  sweepLocks(join(state, 'locks') as HostPath)
   void sweepDiscarded(state)
 
   const index = openIndex(state)
-  const spares = openSpares({ state, count: options.warm ?? 0, kind: () => spareKind(options) })
+  const spares = openSpares({
+    state,
+    count: options.warm ?? 0,
+    kind: () => spareKind(options),
+    onFault: options.onFault,
+  })
 
   const read = (id: SandboxId): MemberRecord | undefined => open.get(id)?.record ?? index.read(id)
+  const hasEnded = (record: MemberRecord): boolean => open.get(record.id)?.isOver ?? standingOf(record) === 'over'
   const infoOf = (record: MemberRecord): MemberInfo => ({
     id: record.id,
     key: keyOf(record),
     isRunning: isRunning(readOpening(state, record.id), record),
-    isOver: standingOf(record) === 'over',
+    isOver: hasEnded(record),
   })
 
   /** Ends what an owner before us has open. BUSY where that is beyond us. */
@@ -90,7 +106,7 @@ export function openMembers(options: MembersOptions): RealMembers {
     if (claimed === undefined) return undefined
     try {
       requireNewest(options, record.id, token)
-      writeFirstRecord(claimed.directory, record)
+      writeFirstRecord(claimed.directory, record, { blank: blankIn(claimed.directory, 'record') })
       becomeMember(state, record.id, claimed.directory)
       return claimed
     } catch (error) {
@@ -118,6 +134,7 @@ export function openMembers(options: MembersOptions): RealMembers {
     read,
     records: () => index.all().map((record) => open.get(record.id)?.record ?? record),
     known: (id) => open.get(id)?.record ?? index.known(id),
+    hasEnded,
     describe: (id) => readOpening(state, id)?.description ?? undefined,
     count: (wanted) => index.count(wanted),
     find: async (id) => {
@@ -131,7 +148,9 @@ export function openMembers(options: MembersOptions): RealMembers {
       // One that is parked elsewhere has nothing running; but its layers cannot be laid twice.
       const isQuiet = former.was === 'parked' && read(id)?.layers.length === 0
       if (!isQuiet) await endForeign(last, read(id))
-      writeOpening(state, id, ownOpening(options, tenure.token, id, null))
+      // Nobody else can know an id that was made at random just now, so nobody can come too late with a lower token.
+      const isUnheardOf = creation.key === null && last === undefined && read(id) === undefined
+      if (!isUnheardOf) writeOpening(state, id, ownOpening(options, tenure.token, id, null))
       const directory = memberPlace(state, id)
       const { record, isNew, claimed } = await prepare(id, creation).catch((error: unknown) => {
         if (isNewest(options, id, tenure.token) && !existsSync(join(directory, recordFile)))
@@ -190,7 +209,11 @@ export function openMembers(options: MembersOptions): RealMembers {
 
 /** As the operator's settings have it, with nothing of the caller's that a spare could not have. */
 const isUsual = (record: MemberRecord, request: MemberRequest, { backend, layout }: MemberDefaults): boolean =>
-  record.backend === backend && record.layout === layout && record.mounts.length === 0 && request.snapshot === undefined
+  record.backend === backend &&
+  record.layout === layout &&
+  record.mounts.length === 0 &&
+  record.provisioned === undefined &&
+  request.snapshot === undefined
 
 async function spareKind(options: MembersOptions): Promise<SpareKind> {
   const { backend, layout } = options.defaults

@@ -2,12 +2,12 @@
 // and for a program that uses the library alike.
 import type { PolicyLayer } from '../../contract/policy.ts'
 import type { HostPath } from '../../contract/mount.ts'
-import { defaultPoolLimits, type PoolLimits } from '../../pool/limits.ts'
+import { defaultPoolLimits, reapPace, type PoolLimits } from '../../pool/limits.ts'
 import { openPool, type Pool } from '../../pool/pool.ts'
 import type { ServedBackends } from '../server/backends.ts'
 import type { PoolSettings } from '../settings.ts'
 import { methodChooser } from './carry.ts'
-import { bootClock } from './clock.ts'
+import { openBootClock } from './clock.ts'
 import { resolveEnvironment } from './environment.ts'
 import { guestsOwn } from './furnish.ts'
 import type { KeptLeases } from './leases.ts'
@@ -28,6 +28,8 @@ export interface RealPoolOptions {
   readonly limits?: Partial<PoolLimits>
   /** Of a sandbox for which nothing else was asked. */
   readonly lifeMs: number
+  /** Told of what went wrong while nobody had asked for it. */
+  readonly onFault?: ((error: unknown, about: string) => void) | undefined
   readonly operatorEnv: Readonly<Record<string, string | undefined>>
 }
 
@@ -50,12 +52,15 @@ export function openRealPool(options: RealPoolOptions): RealPool {
     vaults: options.vaults ?? {},
     mounts: settings?.mounts ?? [],
     skills: settings?.skills,
+    offers: settings?.offered_mounts,
     defaults: { backend: backends.names[0] ?? '', layout: settings?.layout ?? 'workspace', lifeMs: options.lifeMs },
     methodFor,
     warm: settings?.warm,
+    onFault: (error) => options.onFault?.(error, 'a sandbox that was to be made ahead of its use'),
   })
-  const limits = { ...defaultPoolLimits, ...options.limits, ...limitsOf(settings) }
-  const shared = openPool({ clock: bootClock, leases, members, limits })
+  const asked = { ...defaultPoolLimits, ...options.limits, ...limitsOf(settings) }
+  const limits = { ...asked, reapEveryMs: options.limits?.reapEveryMs ?? reapPace(asked.idleMs) }
+  const shared = openPool({ clock: openBootClock(), leases, members, limits })
   const shutdown = async (): Promise<void> => void (await Promise.all([members.close(), shared.shutdown()]))
   const release = async (id: string): Promise<void> => {
     const member = shared.find(id)

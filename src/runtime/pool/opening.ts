@@ -11,6 +11,7 @@ import type { Description } from '../../contract/sandbox.ts'
 import { GloveboxError } from '../../errors/error.ts'
 import { isErrno } from '../../paths/refusal.ts'
 import { isAlive, ownIdentity, type ProcessIdentity } from '../../process/identity.ts'
+import { fillBlank } from './blanks.ts'
 import { memberPlace, membersIn, namesIn } from './place.ts'
 
 export interface Opening {
@@ -37,11 +38,18 @@ export function readOpening(state: HostPath, id: SandboxId): Opening | undefined
   }
 }
 
-export function writeOpening(state: HostPath, id: SandboxId, opening: Opening): void {
+/** `blank`: a file that may become this one. */
+export function writeOpening(
+  state: HostPath,
+  id: SandboxId,
+  opening: Opening,
+  { blank }: { readonly blank?: string | undefined } = {},
+): void {
+  const [path, text] = [fileOf(state, id), JSON.stringify(opening)]
   mkdirSync(openingsIn(state), { recursive: true, mode: 0o700 })
-  const path = fileOf(state, id)
+  if (blank !== undefined && fillBlank(blank, text)) return renameSync(blank, path)
   const temporary = `${path}.${randomBytes(8).toString('hex')}`
-  writeFileSync(temporary, JSON.stringify(opening), { mode: 0o600 })
+  writeFileSync(temporary, text, { mode: 0o600 })
   renameSync(temporary, path)
 }
 

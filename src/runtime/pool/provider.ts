@@ -3,6 +3,7 @@
 import type { Provider } from '../../contract/provider.ts'
 import type { Sandbox } from '../../contract/sandbox.ts'
 import { GloveboxError } from '../../errors/error.ts'
+import type { Pool } from '../../pool/pool.ts'
 import { providerOver } from '../../pool/provider.ts'
 import { defaultBackend } from '../create.ts'
 import { openServedBackends } from '../server/backends.ts'
@@ -44,9 +45,10 @@ async function openHostProvider(options: ProviderOptions, settings: Settings): P
     settings: poolSettings,
     limits: options.limits ?? {},
     lifeMs: options.lifeMs ?? dayMs,
+    onFault: options.onFault,
     operatorEnv: process.env,
   })
-  const provider: Provider<MemberRequest> = providerOver(pool, (member: Member) => held(member, provider))
+  const provider: Provider<MemberRequest> = providerOver(pool, (member: Member) => held(member, pool, provider))
   return {
     ...provider,
     async acquire(key, asked = {}) {
@@ -65,10 +67,22 @@ async function openHostProvider(options: ProviderOptions, settings: Settings): P
 }
 
 /** `kill` ends it for everybody, with its files; `await using` only gives it back. */
-const held = (member: Member, provider: Pick<Provider, 'destroy' | 'release'>): Sandbox =>
+const held = (
+  member: Member,
+  pool: Pick<Pool<Member, MemberRequest>, 'use'>,
+  provider: Pick<Provider, 'destroy' | 'release'>,
+): Sandbox =>
   sandboxFacade({
     id: member.id,
-    live: async () => member.sandbox,
+    live: async () => {
+      pool.use(member.id)
+      return member.sandbox
+    },
+    during: async (work) => {
+      pool.use(member.id)
+      return work(member.sandbox)
+    },
+    open: () => member.sandbox,
     describe: () => member.sandbox.describe(),
     kill: () => provider.destroy(member.id),
     dispose: () => provider.release(member.id),

@@ -11,6 +11,7 @@ import { GloveboxError } from '../../errors/error.ts'
 import { isErrno } from '../../paths/refusal.ts'
 import { replaceFile } from '../../runs/replace-file.ts'
 import { mountModes } from '../mount-text.ts'
+import { fillBlank } from './blanks.ts'
 import { layoutNames } from './layout.ts'
 
 /** What becomes of a member when its time is over. */
@@ -35,6 +36,14 @@ export const memberRecordSchema = z.strictObject({
   env: z.record(z.string(), z.string()),
   cwd: z.string().nullable(),
   mounts: z.array(z.strictObject({ guestPath: z.string(), hostPath: z.string(), mode: z.enum(mountModes).optional() })),
+  /** What its users asked for since, by the operator's names: what he offers no more is not there the next time. */
+  provisioned: z
+    .strictObject({
+      mounts: z.array(z.strictObject({ name: z.string(), guestPath: z.string(), mode: z.enum(['rw', 'ro']) })),
+      /** Of the operator's, those that they have put away. */
+      without_vaults: z.array(z.string()),
+    })
+    .optional(),
   /** Snapshots that are seen through its files, nearest first. */
   layers: z.array(z.string()),
   /** A snapshot that is being made of its files: a crash is made good by whoever opens it next. */
@@ -68,11 +77,18 @@ export function readRecord(directory: string): MemberRecord | undefined {
   })
 }
 
-/** A new member's first record. Whole or not at all; a power cut may take it, as it may take the files beside it. */
-export function writeFirstRecord(directory: string, record: MemberRecord): void {
+/** A new member's first record. Whole or not at all; a power cut may take it, as it may take the files beside it. `blank`: a file that
+ * may become it. */
+export function writeFirstRecord(
+  directory: string,
+  record: MemberRecord,
+  { blank }: { readonly blank?: string } = {},
+): void {
+  const [place, text] = [join(directory, recordFile), textOf(record)]
+  if (blank !== undefined && fillBlank(blank, text)) return renameSync(blank, place)
   const temporary = join(directory, `.${recordFile}.${randomBytes(12).toString('hex')}.tmp`)
-  writeFileSync(temporary, textOf(record), { mode: 0o600, flag: 'wx' })
-  renameSync(temporary, join(directory, recordFile))
+  writeFileSync(temporary, text, { mode: 0o600, flag: 'wx' })
+  renameSync(temporary, place)
 }
 
 /** What a caller was promised (a later end, a pause) is on the disk before he is told. */

@@ -1,19 +1,20 @@
 // Where spares lie, and how one becomes a member's place: the member's directory is then a link to the spare's own, made in one step
 // and exclusively. Nothing moves: containers are given paths, and labels cannot be changed.
-import { readdirSync, readlinkSync, rmSync, symlinkSync } from 'node:fs'
+import { readdirSync, readlinkSync, rmSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { SandboxId } from '../../contract/ids.ts'
 import type { HostPath } from '../../contract/mount.ts'
 import { isErrno } from '../../paths/refusal.ts'
 import { isOrphaned } from '../../process/scratch.ts'
+import { linkTo } from './blanks.ts'
 import { memberPlace, membersIn, namesIn } from './place.ts'
 
 export const sparesIn = (state: HostPath): HostPath => join(state, 'spares') as HostPath
 
 /** Its record is there already, so that whoever finds the link finds a whole member. Rejects with EEXIST if the id has a place. */
 export const becomeMember = (state: HostPath, id: SandboxId, directory: HostPath): void =>
-  symlinkSync(directory, memberPlace(state, id))
+  linkTo(directory, memberPlace(state, id))
 
 /** A member's place, or one that was renamed, with all that is in it. */
 export async function removePlace(state: HostPath, place: string): Promise<void> {

@@ -8,9 +8,11 @@ import type { Backend, Boundary } from '../../contract/backend.ts'
 import { newSandboxId } from '../../contract/ids.ts'
 import type { HostPath } from '../../contract/mount.ts'
 import type { ResolvedPolicy } from '../../contract/policy.ts'
+import { isGloveboxError } from '../../errors/error.ts'
 import { resolvePolicy } from '../../policy/resolve.ts'
 import { openScratch } from '../../process/scratch.ts'
 import { discardPlanned, planAgain, planSandbox, type CreateOptions, type Planned } from '../create.ts'
+import { makeBlanks } from './blanks.ts'
 import { fitSpare, withVariables } from './claim.ts'
 import { sparesIn, sweepSpares } from './spare-place.ts'
 
@@ -30,7 +32,17 @@ export interface SparesOptions {
   readonly count: number
   readonly kind: () => Promise<SpareKind>
   /** Told of what could not be made ahead; whoever asks next is told by the making itself. */
-  readonly onFault?: (error: unknown) => void
+  readonly onFault?: ((error: unknown) => void) | undefined
+}
+
+/** How it stands with what is made ahead. */
+export interface Ahead {
+  readonly ready: number
+  readonly wanted: number
+  /** How often one could not be made, since the start. */
+  readonly failed: number
+  /** Why, if the last one could not be made. Null while all goes well. */
+  readonly why: string | null
 }
 
 export interface Claimed {
@@ -46,7 +58,7 @@ export interface Claimed {
 export interface Spares {
   /** Undefined: none is there that fits. */
   claim(backend: Backend, wishes: Wishes): Promise<Claimed | undefined>
-  readonly ready: number
+  readonly ahead: Ahead
   /** Settles when as many wait as should, or one could not be made. */
   filled(): Promise<void>
   close(): Promise<void>
@@ -54,12 +66,16 @@ export interface Spares {
 
 interface Spare {
   readonly planned: Planned
+  /** What it was made with, in words. */
+  readonly asked: string
   readonly boundary: Boundary
 }
 
 // Making one costs as much as a cold start. While one claim follows another, the claimants need the machine more.
 const quietMs = 50
-const afterFaultMs = 5000
+// What is missing will still be missing at once; and nobody should have to start a server anew when it is there again.
+const firstPauseMs = 1000
+const longestPauseMs = 60_000
 const mostRemembered = 100
 
 export function openSpares({ state, count, kind, onFault = () => {} }: SparesOptions): Spares {
@@ -67,6 +83,10 @@ export function openSpares({ state, count, kind, onFault = () => {} }: SparesOpt
   let ready: Spare[] = []
   let claimedAt = Number.NEGATIVE_INFINITY
   let filling: Promise<void> | undefined
+  let failed = 0
+  let why: string | null = null
+  let pauseMs = firstPauseMs
+  let pausing: NodeJS.Timeout | undefined
   const resolve = rememberPolicies()
 
   const fill = async (): Promise<void> => {
@@ -78,16 +98,28 @@ export function openSpares({ state, count, kind, onFault = () => {} }: SparesOpt
   }
   const makeOne = async (): Promise<void> => {
     const made = await makeSpare(state, await kind())
+    why = null
+    pauseMs = firstPauseMs
     if (closing.signal.aborted) await endSpare(made)
     else ready.push(made)
   }
+  const pause = (error: unknown): void => {
+    failed += 1
+    // SECURITY: whoever may look at the pool reads this, and what is not ours to tell may name the host's directories.
+    // src/runtime/pool/spares.test: "of a fault that is not ours only that it was one is told"
+    why = isGloveboxError(error) ? error.message : 'Cannot make a sandbox ahead: something went wrong'
+    pausing = setTimeout(() => {
+      pausing = undefined
+      refill()
+    }, pauseMs).unref()
+    pauseMs = Math.min(2 * pauseMs, longestPauseMs)
+    onFault(error)
+  }
   const refill = (): void => {
-    if (filling !== undefined || closing.signal.aborted) return
+    if (filling !== undefined || pausing !== undefined || closing.signal.aborted) return
     filling = fill()
       .catch((error: unknown) => {
-        onFault(error)
-        // Not at once again: what is missing will still be missing.
-        setTimeout(refill, afterFaultMs).unref()
+        if (!closing.signal.aborted) pause(error)
       })
       .finally(() => (filling = undefined))
   }
@@ -99,7 +131,8 @@ export function openSpares({ state, count, kind, onFault = () => {} }: SparesOpt
       const spare = ready.find(({ planned }) => planned.backend === backend)
       if (spare === undefined) return undefined
       const { planned } = spare
-      const again = planAgain(planned, wishes, resolve)
+      // Most ask for just what it was made with, and need no plan of their own.
+      const again = spare.asked === wordsOf(wishes) ? planned : planAgain(planned, wishes, resolve)
       const fit = fitSpare(planned.plan.spec, again.plan.spec)
       if (fit === undefined) return undefined
       // From here on it is nobody else's, whatever becomes of it.
@@ -111,19 +144,28 @@ export function openSpares({ state, count, kind, onFault = () => {} }: SparesOpt
         return undefined
       }
       const boundary = withVariables(spare.boundary, fit.variables)
-      return { planned: { ...planned, ...again }, boundary, directory: planned.scratch, giveUp: () => endSpare(spare) }
+      const { plan, resolved } = again
+      return {
+        planned: { ...planned, plan, resolved },
+        boundary,
+        directory: planned.scratch,
+        giveUp: () => endSpare(spare),
+      }
     },
-    get ready() {
-      return ready.length
+    get ahead() {
+      return { ready: ready.length, wanted: count, failed, why }
     },
     filled: async () => filling,
     async close() {
       closing.abort()
+      clearTimeout(pausing)
       await filling
       await Promise.all(ready.splice(0).map(endSpare))
     },
   }
 }
+
+const wordsOf = ({ layers, env, cwd }: Wishes): string => JSON.stringify([layers, env, cwd])
 
 async function makeSpare(state: HostPath, { backend, wishes, mountsIn }: SpareKind): Promise<Spare> {
   const boundaryId = newSandboxId()
@@ -131,6 +173,7 @@ async function makeSpare(state: HostPath, { backend, wishes, mountsIn }: SpareKi
   try {
     const member = { id: boundaryId, boundaryId, directory, guard: (boundary: Boundary) => boundary }
     const planned = await planSandbox({ ...wishes, backend, member, mounts: mountsIn(directory) })
+    makeBlanks(directory)
     const boundary = await backend.create(boundaryId, planned.plan)
     try {
       await boundary.prepare?.()
@@ -138,7 +181,7 @@ async function makeSpare(state: HostPath, { backend, wishes, mountsIn }: SpareKi
       await backend.destroy(boundaryId)
       throw error
     }
-    return { planned, boundary }
+    return { planned, boundary, asked: wordsOf(wishes) }
   } catch (error) {
     rmSync(directory, { recursive: true, force: true })
     throw error

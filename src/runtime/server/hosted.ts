@@ -2,6 +2,7 @@
 import type { SandboxId } from '../../contract/ids.ts'
 import type { Description } from '../../contract/sandbox.ts'
 import { GloveboxError, isGloveboxError } from '../../errors/error.ts'
+import { during } from '../pool/during.ts'
 import { sandboxFacade } from '../pool/facade.ts'
 import { standingOf } from '../pool/life.ts'
 import type { RealPool } from '../pool/open.ts'
@@ -78,6 +79,11 @@ export function createHosting({
     const sandbox = sandboxFacade({
       id,
       live: async () => (await lifetimes.live(id).catch(asGone)).sandbox,
+      during: (work) => during(() => lifetimes.live(id).catch(asGone), work),
+      open: () => {
+        const member = pool.find(id) ?? pool.list().find((each) => each.id === id)?.handle
+        return member?.isOpen === true ? member.sandbox : undefined
+      },
       describe: () => pool.find(id)?.sandbox.describe() ?? lastDescription(members.describe(id)),
       kill: () => pool.destroy(id),
       dispose: () => pool.release(id),

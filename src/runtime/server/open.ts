@@ -89,9 +89,17 @@ export async function openServer(request: ServerRequest): Promise<OpenedServer> 
     settings: poolSettings,
     limits: { replicas: limits.total, idleMs: limits.idleMs, waitMs: limits.waitMs },
     lifeMs: limits.lifeMs,
+    onFault,
     operatorEnv: process.env,
   })
-  const house = openSandboxHouse({ ...real, state, limits, mountRoots: poolSettings?.mount_roots ?? [] })
+  const house = openSandboxHouse({
+    ...real,
+    state,
+    limits,
+    mountRoots: poolSettings?.mount_roots ?? [],
+    offers: poolSettings?.offered_mounts ?? {},
+    vaults: settings.vaults ?? {},
+  })
   const root = join(data, 'runs')
   mkdirSync(root, { recursive: true, mode: 0o700 })
   const runs = openRunHouse({

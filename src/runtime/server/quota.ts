@@ -1,4 +1,5 @@
 // How much of a server one token may have, and how much there is.
+import { availableParallelism } from 'node:os'
 import { GloveboxError } from '../../errors/error.ts'
 import type { RealMembers } from '../pool/members.ts'
 
@@ -7,7 +8,10 @@ const minute = 60_000
 export interface SandboxLimits {
   /** Paused ones too: their files cost the disk. */
   readonly perToken: number
-  /** In making at the same time, of all tokens in turn: each costs the host a namespace and a group. */
+  /**
+   * In making at the same time, of all tokens in turn, each until its first process stands. As many as keep the host busy: were there
+   * more, all of a crowd would be served last, instead of one after another.
+   */
   readonly making: number
   /** Open at the same time. */
   readonly total: number
@@ -25,7 +29,7 @@ export interface SandboxLimits {
 
 export const defaultSandboxLimits: SandboxLimits = {
   perToken: 128,
-  making: 8,
+  making: 2 * availableParallelism(),
   total: 1024,
   lifeMs: 60 * minute,
   maxLifeMs: 24 * 60 * minute,

@@ -1,25 +1,29 @@
 // Sandboxes that a server keeps and that are used over the wire. Each belongs to a project, lies in a directory of its own, and is open
 // while it is used: one that nobody uses for a while gives back all but its files, and comes back with the next use, also after the
 // server was started anew. It ends when somebody ends it, or when its life is over.
+import { setTimeout as delay } from 'node:timers/promises'
 import type { BoundaryUsage } from '../../contract/backend.ts'
 import { isSandboxId, type SandboxId } from '../../contract/ids.ts'
 import type { HostPath } from '../../contract/mount.ts'
 import type { PolicyValues } from '../../contract/policy.ts'
 import type { SandboxKey } from '../../contract/provider.ts'
-import type { Sandbox } from '../../contract/sandbox.ts'
+import type { Provisioned, Sandbox } from '../../contract/sandbox.ts'
 import type { Page, PageRequest } from '../../contract/store.ts'
 import type { PoolStats } from '../../pool/snapshot.ts'
 import { GloveboxError } from '../../errors/error.ts'
-import { standingOf } from '../pool/life.ts'
 import type { LayoutName } from '../pool/layout.ts'
+import { firstProvision, type MountOffers, type NamedMount, type ProvisionRequest } from '../pool/offers.ts'
 import type { RealPool } from '../pool/open.ts'
 import { memberPlace } from '../pool/place.ts'
 import type { Ending, MemberRecord } from '../pool/record.ts'
 import { sizeOf, type Size } from '../pool/size.ts'
+import type { Ahead } from '../pool/spares.ts'
 import type { MountRequest } from '../mount-text.ts'
+import type { VaultRequests } from '../secrets.ts'
 import { requireAllowed } from './caller-mounts.ts'
 import type { HostedCommands } from './commands.ts'
 import { createHosting, type Hosted } from './hosted.ts'
+import { openProvisioning } from './provisioning.ts'
 import { admittance, type SandboxLimits } from './quota.ts'
 import { openTurns } from './turns.ts'
 
@@ -60,6 +64,8 @@ export interface HostRequest {
   readonly layout?: LayoutName | undefined
   /** Of this host, below the roots that the operator allows. */
   readonly mounts?: readonly MountRequest[] | undefined
+  /** By the names under which the operator offers them. */
+  readonly offered?: readonly NamedMount[] | undefined
   readonly snapshot?: string | undefined
   readonly lifeMs?: number | undefined
   readonly atEnd?: Ending | undefined
@@ -91,6 +97,8 @@ export interface SandboxHouse {
   /** Ends what runs, and keeps the files. */
   pause(id: string): Promise<void>
   resume(id: string): Promise<void>
+  /** Other mounts and vaults, of those that the operator offers. BUSY while something runs in it. */
+  provision(id: string, asked: ProvisionRequest): Promise<Provisioned>
   fork(
     id: string,
     asked: { readonly count: number; readonly lifeMs?: number | undefined; readonly tokenId: string },
@@ -98,8 +106,8 @@ export interface SandboxHouse {
   /** Does not open it. */
   usage(id: string): Promise<SandboxUsage>
   stats(): PoolStats
-  /** Made ahead, and claimed by nobody yet. */
-  readonly ready: number
+  /** What is made ahead of its use. */
+  readonly ahead: Ahead
   readonly size: number
   /** Commands at work in all of them. */
   readonly busy: number
@@ -110,13 +118,29 @@ export interface HouseOptions extends RealPool {
   readonly state: HostPath
   readonly limits: SandboxLimits
   readonly mountRoots: readonly string[]
+  readonly offers: MountOffers
+  readonly vaults: VaultRequests
 }
+
+interface Made {
+  readonly hosted: HostedSandbox
+  readonly isNew: boolean
+  /** When the host has done what it began for it. */
+  readonly settled: Promise<void>
+}
+
+/** One that does not come to stand must not keep others from being made. */
+const patienceMs = 1000
+
+const withinPatience = (settled: Promise<void> | undefined): Promise<void> =>
+  settled === undefined ? Promise.resolve() : Promise.race([settled, delay(patienceMs, undefined, { ref: false })])
 
 export function openSandboxHouse(options: HouseOptions): SandboxHouse {
   const { pool, members, lifetimes, limits } = options
   const admit = admittance(limits, members)
   const turns = openTurns(limits.making)
   const hosting = createHosting(options)
+  const provision = openProvisioning(options)
   let isClosed = false
   // Quotas count them from the first request on.
   members.records()
@@ -134,18 +158,19 @@ export function openSandboxHouse(options: HouseOptions): SandboxHouse {
   const hostedOf = (record: MemberRecord): Hosted => hosting.hosted(record)
   const idOf = (id: string): SandboxId => {
     const found = isSandboxId(id) ? members.read(id) : undefined
-    if (found === undefined || standingOf(found) === 'over') throw gone()
+    if (found === undefined || members.hasEnded(found)) throw gone()
     return found.id
   }
 
-  const make = async (request: HostRequest): Promise<{ readonly hosted: HostedSandbox; readonly isNew: boolean }> => {
-    const { project, key, mounts, ...rest } = request
+  const make = async (request: HostRequest): Promise<Made> => {
+    const { project, key, mounts, offered = [], ...rest } = request
     requireAllowed(mounts ?? [], options.mountRoots)
+    const provisioned = offered.length === 0 ? undefined : firstProvision(offered, options.offers, project)
     const asked: SandboxKey | undefined = key === undefined ? undefined : { user: project, thread: key }
-    const { handle, source } = await pool.acquire(asked, { request: { ...rest, project, mounts } })
+    const { handle, source } = await pool.acquire(asked, { request: { ...rest, project, mounts, provisioned } })
     const isNew = source === 'created' && handle.isNew
     if (!isNew && request.lifeMs !== undefined) await lifetimes.renew(handle.id, request.lifeMs)
-    return { hosted: hostedOf(handle.record), isNew }
+    return { hosted: hostedOf(handle.record), isNew, settled: handle.settled }
   }
 
   return {
@@ -154,24 +179,28 @@ export function openSandboxHouse(options: HouseOptions): SandboxHouse {
       if (isClosed) throw stopping()
       const leave = admit(request.tokenId)
       const giveTurn = await turns.take(request.tokenId)
+      let settled: Promise<void> | undefined
       try {
-        return await make(request)
+        const made = await make(request)
+        settled = made.settled
+        return { hosted: made.hosted, isNew: made.isNew }
       } finally {
-        giveTurn()
+        void withinPatience(settled).then(giveTurn)
         leave()
       }
     },
     find(id) {
       if (!isSandboxId(id)) return undefined
       const record = pool.find(id)?.record ?? members.read(id)
-      if (record === undefined || standingOf(record) === 'over') {
+      if (record === undefined || members.hasEnded(record)) {
         hosting.forget(id)
         return undefined
       }
       return hostedOf(record)
     },
     list(filter, page) {
-      const wanted = members.records().filter((record) => isWanted(record, filter, (one) => hosting.stateOf(one)))
+      const there = members.records().filter((record) => !members.hasEnded(record))
+      const wanted = there.filter((record) => isWanted(record, filter, (one) => hosting.stateOf(one)))
       const { rows, next } = pageOf(wanted, page)
       return { rows: rows.map(hostedOf), next }
     },
@@ -188,6 +217,7 @@ export function openSandboxHouse(options: HouseOptions): SandboxHouse {
     },
     pause: (id) => lifetimes.pause(idOf(id)),
     resume: async (id) => void (await lifetimes.live(idOf(id))),
+    provision: async (id, asked) => provision(idOf(id), asked),
     async fork(id, asked) {
       checkLife(asked.lifeMs)
       const leaves = Array.from({ length: asked.count }, () => admit(asked.tokenId))
@@ -199,15 +229,13 @@ export function openSandboxHouse(options: HouseOptions): SandboxHouse {
     },
     async usage(id) {
       const known = idOf(id)
-      const [running, disk] = await Promise.all([
-        pool.find(known)?.usage() ?? {},
-        sizeOf(memberPlace(options.state, known)),
-      ])
+      const here = pool.find(known) ?? pool.list().find((each) => each.id === known)?.handle
+      const [running, disk] = await Promise.all([here?.usage() ?? {}, sizeOf(memberPlace(options.state, known))])
       return { ...running, disk }
     },
     stats: () => pool.stats(),
-    get ready() {
-      return members.spares.ready
+    get ahead() {
+      return members.spares.ahead
     },
     get size() {
       return pool.list().length
@@ -228,7 +256,6 @@ function isWanted(
   { project, metadata = {}, states }: SandboxFilter,
   stateOf: (record: MemberRecord) => SandboxState,
 ): boolean {
-  if (standingOf(record) === 'over') return false
   if (project !== undefined && record.project !== project) return false
   if (!Object.entries(metadata).every(([name, value]) => record.metadata[name] === value)) return false
   return states === undefined || states.includes(stateOf(record))

@@ -21,6 +21,23 @@ describe('turns', () => {
     expect(order).toEqual(['a', 'b', 'c'])
   })
 
+  it('lets whatever else has arrived come between two of them', async () => {
+    const turns = openTurns(4)
+    const order: string[] = []
+    const making = Array.from({ length: 8 }, async (_, index) => {
+      const leave = await turns.take('crowd')
+      order.push(`made ${index}`)
+      leave()
+      // As an answer that reaches the caller, who then uses what he has.
+      setImmediate(() => order.push(`used ${index}`))
+    })
+    await Promise.all(making)
+    await settle()
+    await settle()
+    expect(order.indexOf('used 0')).toBeLessThan(order.indexOf('made 3'))
+    expect(order).toHaveLength(16)
+  })
+
   it('whoever asks for much does not delay whoever asks for little', async () => {
     const turns = openTurns(1)
     const order: string[] = []

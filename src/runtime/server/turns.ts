@@ -1,4 +1,5 @@
-// So many at a time, and fair to those who wait: one turn for each in the round, however many each of them asks for.
+// So many at a time, and fair to those who wait: one turn for each in the round, however many each of them asks for. Between two turns
+// comes whatever else has arrived: a crowd that makes sandboxes would otherwise keep those who have theirs from using it.
 
 export interface Turns {
   /** Settles when it is the caller's turn; what it settles with gives the turn back. */
@@ -20,13 +21,23 @@ export function openTurns(most: number): Turns {
     taken += 1
     go?.()
   }
+  let isComing = false
+  const nextSoon = (): void => {
+    if (isComing) return
+    isComing = true
+    setImmediate(() => {
+      isComing = false
+      next()
+      if (waiting.size > 0 && taken < most) nextSoon()
+    })
+  }
   const giveBack = (): (() => void) => {
     let isBack = false
     return () => {
       if (isBack) return
       isBack = true
       taken -= 1
-      next()
+      nextSoon()
     }
   }
   return {
@@ -35,7 +46,8 @@ export function openTurns(most: number): Turns {
         const asked = waiting.get(who) ?? []
         asked.push(() => resolve(giveBack()))
         waiting.set(who, asked)
-        next()
+        if (taken === 0 && !isComing) next()
+        else nextSoon()
       }),
   }
 }

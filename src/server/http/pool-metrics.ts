@@ -2,10 +2,12 @@
 import type { SandboxHouse } from '../../runtime/server/sandboxes.ts'
 import type { Metrics } from './metrics.ts'
 
-export function watchPool(metrics: Metrics, house: Pick<SandboxHouse, 'stats' | 'ready'>): void {
+export function watchPool(metrics: Metrics, house: Pick<SandboxHouse, 'stats' | 'ahead'>): void {
   metrics.gauge('glovebox_pool_places', 'Sandboxes that may be open at one time.', () => house.stats().replicas)
   metrics.gauge('glovebox_pool_places_used', 'Of these, taken.', () => house.stats().used)
-  metrics.gauge('glovebox_pool_ready', 'Made ahead, and claimed by nobody yet.', () => house.ready)
+  metrics.gauge('glovebox_pool_ready', 'Made ahead, and claimed by nobody yet.', () => house.ahead.ready)
+  metrics.gauge('glovebox_pool_ready_wanted', 'How many should be.', () => house.ahead.wanted)
+  metrics.gauge('glovebox_pool_ready_failed_total', 'Could not be made ahead.', () => house.ahead.failed)
   metrics.gauge('glovebox_pool_waiting', 'Acquires that wait for a place.', () => house.stats().waiting)
   metrics.counts('glovebox_pool_members', 'Sandboxes that are open.', 'state', () => {
     const { active, warm } = house.stats()

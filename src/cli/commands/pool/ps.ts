@@ -4,7 +4,7 @@ import { serverAsked } from '../../../runtime/remote.ts'
 import { jsonLine } from '../../output.ts'
 import type { Doing } from '../../program.ts'
 import { connectTo } from '../remote/connect.ts'
-import { asTable, toldHere, toldThere, type PoolFlags, type ToldSandbox } from './told.ts'
+import { asTable, damagedRemark, toldHere, toldThere, type PoolFlags, type ToldSandbox } from './told.ts'
 
 export async function ps(flags: PoolFlags, doing: Doing): Promise<number> {
   const found = serverAsked(flags) === undefined ? await here(doing) : await there(flags, doing)
@@ -13,6 +13,7 @@ export async function ps(flags: PoolFlags, doing: Doing): Promise<number> {
   if (flags.json === true) await out.write(listed.map(jsonLine).join(''))
   else if (flags.quiet === true) await out.write(listed.map(({ id }) => `${id}\n`).join(''))
   else if (listed.length > 0) await out.write(asTable(listed))
+  if (flags.json !== true && flags.quiet !== true) await err.write(damagedRemark(listed))
   if (listed.length === 0) await err.write('glovebox: No sandboxes are kept.\n')
   return 0
 }

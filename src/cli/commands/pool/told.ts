@@ -61,6 +61,14 @@ export function asTable(all: readonly ToldSandbox[], now = Date.now()): string {
   return `${table([head, ...rows].map((row) => row.map(printable))).join('\n')}\n`
 }
 
+/** Empty where there is nothing to say. */
+export function damagedRemark(all: readonly { readonly state: string }[]): string {
+  const count = all.filter(({ state }) => state === 'damaged').length
+  if (count === 0) return ''
+  const which = count === 1 ? '1 sandbox is damaged' : `${count} sandboxes are damaged`
+  return `glovebox: ${which}: the record is missing or cannot be read. To remove: glovebox prune --damaged (with --dry-run it only shows).\n`
+}
+
 const untilText = (ms: number): string => (ms > 0 ? `in ${about(ms)}` : 'past')
 
 /** A life may be of days, and nobody reads minutes of it. */

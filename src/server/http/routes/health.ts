@@ -32,6 +32,14 @@ const pool = named(
     ended: z.record(z.string(), count).describe('By why.'),
     replaced: count.describe('Found dead when they were borrowed.'),
     lost: count.describe('Leases that passed to another process.'),
+    ahead: z
+      .strictObject({
+        ready: count.describe('Claimed by nobody yet.'),
+        wanted: count,
+        failed: count.describe('Could not be made.'),
+        why: z.string().nullable().describe('Why the last one could not be made; null while all goes well.'),
+      })
+      .describe('What is made ahead of its use.'),
   }),
 )
 const anyObject = named('OpenApiDocument', z.looseObject({}))
@@ -84,7 +92,7 @@ export const healthRoutes: RouteModule<HealthParts> = ({ drain, metrics, store, 
     description: 'Of the whole server, whatever the project.',
     scope: 'read',
     answers: { 200: { description: 'Since the start.', json: pool } },
-    handle: async () => json(200, house.stats()),
+    handle: async () => json(200, { ...house.stats(), ahead: house.ahead }),
   }),
   defineRoute({
     method: 'get',

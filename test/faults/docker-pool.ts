@@ -1,0 +1,65 @@
+// Servers whose sandboxes are containers, in one place for the cases of a file.
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll } from 'vitest'
+import { isRequired } from '../conformance/required.ts'
+import { startServer, type Answered, type ServerGround } from '../e2e/server-ground.ts'
+
+export const flags = ['--backend', 'docker', '--limit', 'waitMs=1000']
+
+export const post = (server: ServerGround, path: string, body?: object): Promise<Answered> =>
+  server.call('POST', path, body === undefined ? {} : { body })
+export const acquire = (server: ServerGround, key: string): Promise<Answered> => post(server, '/sandboxes', { key })
+export const said = async (server: ServerGround, id: unknown, command: string): Promise<unknown> =>
+  (await post(server, `/sandboxes/${String(id)}/commands`, { command })).at('stdout')
+
+export interface DockerPool {
+  readonly place: string
+  /** Of the whole file. */
+  readonly one: ServerGround
+  /** Another one in the same place. Whoever starts it stops it. */
+  another(more?: readonly string[]): Promise<ServerGround>
+}
+
+export function openDockerPool(): () => DockerPool {
+  let place: string
+  let one: ServerGround
+  beforeAll(async () => {
+    place = realpathSync(mkdtempSync(join(tmpdir(), 'glovebox-pool-docker-')))
+    one = await startServer({ place, flags })
+  })
+  afterAll(async () => {
+    await one.stop()
+    rmSync(place, { recursive: true, force: true })
+  })
+  return () => ({
+    place,
+    one,
+    another: (more = flags) => startServer({ place, flags: more, token: one.token }),
+  })
+}
+
+/** Of the installation in this place alone. */
+export function containers({ place }: Pick<DockerPool, 'place'>): readonly string[] {
+  const installation = readFileSync(join(place, 'state', 'docker', 'installation'), 'utf8').trim()
+  const filter = `label=dev.glovebox.installation=${installation}`
+  return execFileSync('docker', ['ps', '--all', '--quiet', '--no-trunc', '--filter', filter], { encoding: 'utf8' })
+    .split('\n')
+    .filter((id) => id !== '')
+}
+
+export const removeContainers = (ids: readonly string[]): void =>
+  void execFileSync('docker', ['rm', '--force', ...ids], { stdio: 'ignore' })
+
+/** Whether the cases are to be tried here. */
+export function hasDockerImage(): boolean {
+  if (isRequired('docker')) return true
+  try {
+    execFileSync('docker', ['image', 'inspect', 'glovebox/sandbox:latest'], { stdio: 'ignore' })
+    return true
+  } catch {
+    return false
+  }
+}
