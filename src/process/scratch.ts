@@ -1,6 +1,6 @@
 // Directories that belong to a process and are worth nothing without it. Each bears its owner in its name, so that it is
 // owned from the moment it exists until it is gone, and the next start can remove those of processes that were killed.
-import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, rmSync, rmdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { isAlive, ownIdentity, type ProcessIdentity } from './identity.ts'
 
@@ -24,7 +24,14 @@ function makeParent(parent: string): void {
   }
 }
 
-export const closeScratch = (directory: string): void => rmSync(directory, { recursive: true, force: true })
+export function closeScratch(directory: string): void {
+  try {
+    // Takes no descriptor, unlike the other: one that is empty can be removed where there is none left.
+    rmdirSync(directory)
+  } catch {
+    rmSync(directory, { recursive: true, force: true })
+  }
+}
 
 /** One whose name tells no owner was not made here, and is left. */
 export function sweepScratch(parent: string): void {

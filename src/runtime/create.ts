@@ -121,7 +121,7 @@ async function makeSandbox(options: CreateOptions): Promise<{ readonly sandbox: 
     const live = { ...planned, ...naming, id, guard, boundary: guard(made), onEnd: () => discardPlanned(planned) }
     return { planned, sandbox: liveSandbox(live) }
   } catch (error) {
-    await discardPlanned(planned)
+    await discardQuietly(planned)
     throw error
   }
 }
@@ -166,7 +166,7 @@ export async function planSandbox(options: CreateOptions): Promise<Planned> {
       ownsBackend,
     }
   } catch (error) {
-    await discardPlanned({ backend, secrets, scratch, keepsScratch, ownsBackend })
+    await discardQuietly({ backend, secrets, scratch, keepsScratch, ownsBackend })
     throw error
   }
 }
@@ -229,12 +229,15 @@ export async function discardPlanned(planned: Discarded): Promise<void> {
   const { backend, secrets, scratch, keepsScratch, ownsBackend } = planned
   secrets?.close()
   try {
-    if (scratch !== undefined && !keepsScratch) closeScratch(scratch)
-  } finally {
-    // Removing a directory takes descriptors, and where there are none the backend still holds some.
+    // First: removing a directory takes descriptors, and where there are none the backend still holds some.
     if (ownsBackend) await backend.close?.()
+  } finally {
+    if (scratch !== undefined && !keepsScratch) closeScratch(scratch)
   }
 }
+
+/** After a fault, which is what the caller must know. What cannot be removed now is swept at the next start. */
+const discardQuietly = (planned: Discarded): Promise<void> => discardPlanned(planned).catch(() => {})
 
 function emptyWorkspace(scratch: HostPath): Mount {
   const hostPath = join(scratch, 'workspace') as HostPath

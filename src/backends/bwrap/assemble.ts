@@ -104,7 +104,8 @@ export async function createBoundary(parts: AssemblyParts): Promise<Assembled> {
       },
     }
   } catch (error) {
-    await takeApart()
+    // The first fault is what the caller must know; what could not be taken away is swept at the next start.
+    await takeApart().catch(() => {})
     throw error
   }
 }
