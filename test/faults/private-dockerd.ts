@@ -57,8 +57,9 @@ export async function privateDockerd(images: readonly string[]): Promise<Private
     }
   }
   const start = async (): Promise<void> => {
-    // A killed one leaves it behind, and the next would refuse to start.
-    rmSync(join(home, 'pid'), { force: true })
+    // A killed one leaves these behind. The next would refuse to start; or, where that number is in use again or its owner is not yet
+    // buried, wait in vain for a containerd that is gone.
+    for (const left of ['pid', 'exec/containerd/containerd.pid']) rmSync(join(home, left), { force: true })
     const log = openSync(join(home, 'log'), 'a')
     // What it mounts is its own, and goes with it.
     daemon = spawn(
