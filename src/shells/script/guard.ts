@@ -4,7 +4,8 @@
 
 /**
  * Lines from the host: a command, which begins with `eval`, and its mark; or `end`. What the command has started is told by time: by the clock at which it
- * was handed on, in the ticks in which the kernel notes when a process began, and within one tick by the last process number.
+ * was handed on, in the ticks in which the kernel notes when a process began, and within one tick by the last process number. gVisor
+ * rounds the clock up, so the tick before counts too; and it does not tell that number, which is then looked for.
  * Of what is new, that belongs to the command whose nearest older ancestor is the shell; what has lost its parents too, unless it is
  * somebody else's: in a pid namespace of its own (`alone`) nothing is, elsewhere it must be of the same session, or carry the
  * mark that the backend `local` puts into the environment. What an earlier command left running may go on starting things.
@@ -24,8 +25,9 @@ guard() {
       eval*)
         IFS= read -r mark || break
         IFS=' ' read -r up rest </proc/uptime
-        since=${'$'}{up%.*}${'$'}{up#*.}
+        since=${'$'}{up%.*}${'$'}{up#*.} since=${'$'}{since#0} since=${'$'}{since#0}
         IFS=' ' read -r one five quarter counts last </proc/loadavg
+        [ "$last" -gt 0 ] || find_last
         printf '%s\n%s\n' "$line" "$mark" ;;
       end) sweep; printf 'again %s\ngo\n' "$mark" ;;
     esac
@@ -41,7 +43,8 @@ look() {
   shift 19
   start=$1
 }
-is_new() { [ "$start" -gt "$since" ] || { [ "$start" -eq "$since" ] && [ "$pid" -gt "$last" ]; }; }
+find_last() { for entry in /proc/[0-9]*; do [ "${'$'}{entry#/proc/}" -gt "$last" ] && last=${'$'}{entry#/proc/}; done; }
+is_new() { [ "$start" -gt "$since" ] || { [ "$start" -ge $((since - 1)) ] && [ "$pid" -gt "$last" ]; }; }
 is_marked() {
   [ -n "$GLOVEBOX_EXEC" ] || return 1
   environ=
