@@ -12,7 +12,8 @@ export function boundedStream(sink: Sink, options: StreamOptions): (chunk: Uint8
   let left = options.maxBytes
   return (chunk) => {
     if (left === 0 || !sink.open) return undefined
-    const shown = chunk.length > left ? chunk.subarray(0, left) : chunk
+    // A copy: the chunk is used again as soon as this returns.
+    const shown = Buffer.from(chunk.subarray(0, left))
     left -= shown.length
     return sink.write(shown).then(() => {
       if (!sink.open) options.onGone?.()

@@ -41,6 +41,9 @@ export interface RunOptions {
   /** Called with every chunk, before truncation. A returned promise holds the command back. */
   readonly onStdout?: (chunk: Uint8Array) => void | Promise<void>
   readonly onStderr?: (chunk: Uint8Array) => void | Promise<void>
+  /** The chunks of onStdout and onStderr are used again as soon as these return, whatever they return. Without it they may be kept;
+   * a listener that keeps none spares the memory of a copy of each. */
+  readonly lentChunks?: boolean
   /** Keep at most so much of each stream for the result; onStdout and onStderr still get all. Default: the limits of policy. */
   readonly keepBytes?: number
   readonly signal?: AbortSignal

@@ -20,6 +20,7 @@ export interface BoundaryRequest {
 }
 
 export interface Following {
+  /** They keep no chunk. */
   readonly onStdout: (chunk: Uint8Array) => void | Promise<void>
   readonly onStderr: (chunk: Uint8Array) => void | Promise<void>
   readonly signal: AbortSignal

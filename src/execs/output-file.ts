@@ -8,6 +8,7 @@ export interface OutputFile {
   readonly truncated: boolean
   /** Bytes that the command wrote, kept or not. */
   readonly totalBytes: number
+  /** The chunk is not used after this has returned. */
   add(chunk: Uint8Array): void | Promise<void>
   sync(): Promise<void>
   close(): void
@@ -36,7 +37,8 @@ export function openOutput(path: string, { limitBytes, onGrown }: OutputOptions)
       const room = limitBytes - totalBytes
       totalBytes += chunk.length
       if (room <= 0) return undefined
-      return writeAll(fd, chunk.length <= room ? chunk : chunk.subarray(0, room)).then(onGrown)
+      // A copy: the chunk may be lent, and is written behind this call.
+      return writeAll(fd, Buffer.from(chunk.subarray(0, room))).then(onGrown)
     },
     sync: () => syncFile(fd),
     close: () => closeSync(fd),

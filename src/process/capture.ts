@@ -16,8 +16,8 @@ export function createCapture(limitBytes: number, keepBytes: number = limitBytes
       totalBytes += chunk.length
       const room = Math.min(limitBytes, keepBytes) - keptBytes
       if (room <= 0) return
-      // A slice would keep the whole chunk's memory alive; the last, cut piece is copied.
-      const piece = chunk.length <= room ? chunk : new Uint8Array(chunk.subarray(0, room))
+      // Whoever gave the chunk may use its memory again.
+      const piece = Buffer.from(chunk.subarray(0, room))
       kept.push(piece)
       keptBytes += piece.length
     },

@@ -6,8 +6,12 @@ import type { Ended, RunOptions } from '../contract/exec.ts'
 import type { Redactor } from '../contract/redaction.ts'
 import { createCapture, type Capture } from './capture.ts'
 import { readDeadline } from './deadline.ts'
+import { takeAll } from './taker.ts'
 
-export interface CollectOptions extends Pick<RunOptions, 'stdin' | 'onStdout' | 'onStderr' | 'keepBytes' | 'signal'> {
+export interface CollectOptions extends Pick<
+  RunOptions,
+  'stdin' | 'onStdout' | 'onStderr' | 'lentChunks' | 'keepBytes' | 'signal'
+> {
   readonly timeoutMs: number
   readonly maxStdoutBytes: number
   readonly maxStderrBytes: number
@@ -35,10 +39,15 @@ export async function collect(child: Process, options: CollectOptions): Promise<
     consumerFault ??= { fault }
     child.kill()
   }
+  const draining = (): Pick<Draining, 'keepsChunks' | 'redactor' | 'onFault'> => ({
+    keepsChunks: options.lentChunks !== true,
+    redactor: options.redact?.(),
+    onFault,
+  })
   try {
     const drained = Promise.all([
-      drain(child.stdout, { capture: stdout, consumer: options.onStdout, redactor: options.redact?.(), onFault }),
-      drain(child.stderr, { capture: stderr, consumer: options.onStderr, redactor: options.redact?.(), onFault }),
+      drain(child.stdout, { capture: stdout, consumer: options.onStdout, ...draining() }),
+      drain(child.stderr, { capture: stderr, consumer: options.onStderr, ...draining() }),
     ])
     void feed(child.stdin, options.stdin, onFault)
     const exit = await child.exit
@@ -67,32 +76,36 @@ export function howItEnded(exit: ProcessExit, fired: 'timeout' | 'cancel' | unde
 interface Draining {
   readonly capture: Capture
   readonly consumer: ((chunk: Uint8Array) => void | Promise<void>) | undefined
+  /** The consumer may keep what it is given, so it is given no chunk that is lent. */
+  readonly keepsChunks: boolean
   readonly redactor: Redactor | undefined
   readonly onFault: (fault: unknown) => void
 }
 
-async function drain(stream: Readable, { capture, consumer, redactor, onFault }: Draining): Promise<void> {
-  let listening = consumer
-  const pass = async (chunk: Uint8Array): Promise<void> => {
-    if (chunk.length === 0) return
+async function drain(stream: Readable, draining: Draining): Promise<void> {
+  const { capture, keepsChunks, redactor } = draining
+  let listening = draining.consumer
+  // The stream is still drained, so that the process can die and its pipes close.
+  const stop = (fault: unknown): void => {
+    listening = undefined
+    draining.onFault(fault)
+  }
+  const pass = (chunk: Uint8Array, isLent: boolean): void | Promise<void> => {
+    if (chunk.length === 0) return undefined
     capture.add(chunk)
-    if (listening === undefined) return
+    if (listening === undefined) return undefined
     try {
-      await listening(chunk)
+      return listening(isLent && keepsChunks ? Buffer.from(chunk) : chunk)?.catch(stop)
     } catch (fault) {
-      // The stream is still drained, so that the process can die and its pipes close.
-      listening = undefined
-      onFault(fault)
+      return stop(fault)
     }
   }
-  try {
-    for await (const chunk of stream as AsyncIterable<Uint8Array>) {
-      await pass(redactor === undefined ? chunk : redactor.push(chunk))
-    }
-  } catch {
-    // A pipe that breaks while its process is killed is no fault of its own: what arrived has been kept.
-  }
-  if (redactor !== undefined) await pass(redactor.end())
+  await takeAll(stream, (chunk, isLent) => {
+    if (redactor === undefined) return pass(chunk, isLent)
+    const passed = redactor.push(chunk)
+    return pass(passed, isLent && passed === chunk)
+  })
+  if (redactor !== undefined) await pass(redactor.end(), false)
 }
 
 /** A command may end without reading its input; a broken pipe is then the normal end of feeding. */

@@ -2,6 +2,7 @@
 // `echo >/dev/stdout` or `tee /dev/stderr` would fail in the child. Node has no call that makes a pipe; koffi has.
 import { Socket } from 'node:net'
 import { findKoffi } from './koffi.ts'
+import { handOn, makeLender } from './lending.ts'
 import { getSystemErrorName } from 'node:util'
 
 /** Read end, write end; both close-on-exec. */
@@ -41,5 +42,16 @@ function failed(errno: number): Error {
   return Object.assign(new Error(`${code}: a pipe could not be made or asked`), { code })
 }
 
-export const readEnd = (descriptor: number): Socket => new Socket({ fd: descriptor, readable: true, writable: false })
+/** What Node asks of a pipe at a time. */
+const lent = Buffer.allocUnsafeSlow(65_536)
+
+export function readEnd(descriptor: number): Socket {
+  const callback = (length: number): boolean => handOn(pipe, lent.subarray(0, length))
+  // Documented for `connect` alone, and taken here as well.
+  const options = { fd: descriptor, readable: true, writable: false, onread: { buffer: lent, callback } }
+  const pipe = new Socket(options)
+  makeLender(pipe)
+  return pipe
+}
+
 export const writeEnd = (descriptor: number): Socket => new Socket({ fd: descriptor, readable: false, writable: true })

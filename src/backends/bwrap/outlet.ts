@@ -1,6 +1,7 @@
 // One output of a cell, handed to one command after another. The pipe stays open between them, so a command's share ends not
 // with the end of the pipe but when the keeper has reported its end and the pipe is empty: nobody is left who could write.
 import { Readable } from 'node:stream'
+import { borrow, handOn, makeLender } from '../../process/lending.ts'
 import type { CountUnread } from '../../process/pipes.ts'
 
 export interface Outlet {
@@ -24,17 +25,23 @@ export function openOutlet(pipe: Readable, descriptor: number, countUnread: Coun
     if (whole === undefined) return
     if (pipe.destroyed || (pipe.readableLength === 0 && countUnread(descriptor) === 0)) end()
   }
-  pipe.on('data', (chunk: Buffer) => {
-    if (share?.push(chunk) === false) pipe.pause()
+  const take = (chunk: Uint8Array): boolean => {
+    const goesOn = share === undefined || handOn(share, chunk)
+    if (!goesOn) pipe.pause()
     endIfEmpty()
-  })
+    return goesOn
+  }
+  borrow(pipe, take)
+  pipe.on('data', take)
   // The cell is gone.
   pipe.once('close', end)
   pipe.on('error', () => {})
 
   return {
     begin() {
-      share = new Readable({ read: () => void pipe.resume() })
+      const goOn = (): void => void pipe.resume()
+      share = new Readable({ read: goOn }).on('resume', goOn)
+      makeLender(share)
       if (pipe.destroyed) end()
       return share ?? Readable.from([])
     },

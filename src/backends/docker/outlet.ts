@@ -1,6 +1,7 @@
 // One output of a container, handed to one command after another. The pipe stays open between them; a command's share ends where
 // the keeper has written the mark that only it and we know. The rest of the marked line is what the keeper says.
 import { Readable } from 'node:stream'
+import { borrow, handOn, makeLender } from '../../process/lending.ts'
 
 export interface Outlet {
   /** What is written from now on, up to the mark. `onWord` gets what stands behind each mark, also after the share has ended. */
@@ -23,7 +24,7 @@ export function openOutlet(pipe: Readable): Outlet {
   }
   const hand = (bytes: Buffer): void => {
     if (bytes.length === 0 || share === undefined || share.destroyed) return
-    if (!share.push(bytes)) pipe.pause()
+    if (!handOn(share, bytes)) pipe.pause()
   }
   const take = (chunk: Buffer): void => {
     let rest = held.length === 0 ? chunk : Buffer.concat([held, chunk])
@@ -41,6 +42,10 @@ export function openOutlet(pipe: Readable): Outlet {
       rest = rest.subarray(end + 1)
     }
   }
+  borrow(pipe, (chunk) => {
+    take(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length))
+    return !pipe.isPaused()
+  })
   pipe.on('data', take)
   pipe.on('error', () => {})
   // The container is gone: what was held back was no mark.
@@ -54,7 +59,9 @@ export function openOutlet(pipe: Readable): Outlet {
       mark = Buffer.from(nextMark)
       say = onWord
       held = Buffer.alloc(0)
-      const begun = new Readable({ read: () => void pipe.resume() })
+      const goOn = (): void => void pipe.resume()
+      const begun = new Readable({ read: goOn }).on('resume', goOn)
+      makeLender(begun)
       share = begun
       if (pipe.destroyed) finish()
       return begun

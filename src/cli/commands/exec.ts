@@ -70,6 +70,7 @@ function run(sandbox: Sandbox, argv: readonly [string, ...string[]], running: Ru
     ...options,
     onStdout: boundedStream(out, { maxBytes: limit('maxStdoutBytes'), onGone }),
     onStderr: boundedStream(err, { maxBytes: limit('maxStderrBytes') }),
+    lentChunks: true,
     // It has been printed; only refusals are still looked for in what is kept.
     keepBytes: 1024 * 1024,
   })

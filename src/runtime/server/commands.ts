@@ -106,6 +106,7 @@ function startCommand(
       ...options,
       signal: stopping.signal,
       keepBytes: keptBesideBytes,
+      lentChunks: true,
       onStdout: (chunk) => journal.add('stdout', chunk),
       onStderr: (chunk) => journal.add('stderr', chunk),
     }),

@@ -157,6 +157,7 @@ function prepared(planned: Planned, { argv, cwd, env, secrets }: BoundaryRequest
         secrets,
         onStdout,
         onStderr,
+        lentChunks: true,
         signal,
         keepBytes: 0,
       })

@@ -91,7 +91,8 @@ class StreamRedactor implements Redactor {
   #take(chunk: Uint8Array): void {
     const gone = Math.min(this.#passed, this.#looked)
     const left = this.#held.subarray(gone)
-    this.#held = left.length === 0 ? chunk : Buffer.concat([left, chunk])
+    // A copy in any case: what is held back must last longer than the chunk, which may be lent.
+    this.#held = Buffer.concat([left, chunk])
     this.#passed -= gone
     this.#looked -= gone
     if (gone === 0) return
