@@ -3,8 +3,14 @@ import { readFileSync } from 'node:fs'
 import { resultOf } from './finished.ts'
 import type { FaultGround } from './ground.ts'
 
-/** Node reads into new 64 KiB buffers, and its collector lets some 40 to 65 MiB of them lie, however long the output is. */
-export const allowedGrowthMiB = 96
+/** What is cut is read into one buffer; the rest is what Node makes anew for each read, and what is kept. */
+export const allowedGrowthMiB = 40
+/** Each chunk of what is let through is a buffer of its own, and a collector lets some 40 to 85 MiB of them lie, however long the output is. */
+export const allowedLetThroughMiB = 96
+
+/** For what the command line is told to let through, or to cut. */
+export const allowedFor = (flags: readonly string[]): number =>
+  flags.includes('--max-stdout') ? allowedLetThroughMiB : allowedGrowthMiB
 
 export interface Flooded {
   readonly ended: { readonly by: string; readonly code?: number }
