@@ -1,6 +1,6 @@
 // A server that is used without a pause, and what it holds meanwhile: memory, descriptors, threads, processes and files. What a sound
 // server holds after an hour it held after a minute.
-import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { lstatSync, readdirSync, readFileSync, readlinkSync, type Dirent } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { makePlace, startExecServer, type ExecServer } from '../fixtures/exec-server.ts'
@@ -136,19 +136,26 @@ function countBelow(pid: number): number {
   return children.reduce((sum, child) => sum + 1 + countBelow(child), 0)
 }
 
-/** The files of guests are theirs, and the audit log is meant to grow. */
+/** The files of guests are theirs, and the audit log is meant to grow. A link is one file: one that leads to its own directory
+ * would be followed as often as the kernel allows. */
 function countFiles(directory: string): number {
-  const counted = namesIn(directory).filter((name) => !['audit', 'workspace'].includes(name))
-  return counted.reduce((sum, name) => sum + 1 + countFiles(join(directory, name)), 0)
+  const counted = entriesIn(directory).filter(({ name }) => !['audit', 'workspace'].includes(name))
+  return counted.reduce(
+    (sum, entry) => sum + 1 + (entry.isDirectory() ? countFiles(join(directory, entry.name)) : 0),
+    0,
+  )
 }
 
-function namesIn(directory: string): readonly string[] {
+/** What goes away meanwhile has none. */
+function entriesIn(directory: string): readonly Dirent[] {
   try {
-    return readdirSync(directory)
+    return readdirSync(directory, { withFileTypes: true })
   } catch {
     return []
   }
 }
+
+const namesIn = (directory: string): readonly string[] => entriesIn(directory).map(({ name }) => name)
 
 /** Sandboxes with a key keep their files by design, also those that were made ahead and are linked to. */
 function leftovers(state: string): readonly string[] {
