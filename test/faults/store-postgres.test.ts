@@ -156,7 +156,8 @@ describe.skipIf(!possible)('a PostgreSQL that fails', () => {
       expect(Math.max(...first.map(({ ms }) => ms))).toBeLessThan(2_500)
       const then = await timed()
       expect(then.code).toBe('STORE_UNAVAILABLE')
-      expect(then.ms).toBeLessThan(100)
+      // One that waited again would take the 400 of a connection at least.
+      expect(then.ms).toBeLessThan(300)
     } finally {
       cluster.signal('SIGCONT')
     }

@@ -36,7 +36,8 @@ describe('a SQLite file that somebody else holds', () => {
     expect(answers).toEqual(rows.map(() => 'STORE_UNAVAILABLE'))
     expect(tookMs).toBeGreaterThan(500)
     expect(tookMs).toBeLessThan(2_000)
-    expect(longestMs).toBeLessThan(100)
+    // A store that held everything up would do so for all of the 600.
+    expect(longestMs).toBeLessThan(300)
     expect(await store.tokens.count()).toBe(1)
     letGo()
     expect(await store.execs.count({})).toBe(0)
