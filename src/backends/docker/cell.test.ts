@@ -5,6 +5,7 @@ import type { GuestPath } from '../../contract/mount.ts'
 import type { ChildEnd, SpawnedChild } from '../../process/spawn.ts'
 import { openCell } from './cell.ts'
 import type { Containers } from './containers.ts'
+import { sweepLines } from './keeper.ts'
 
 const request: SpawnRequest = { argv: ['cat'], cwd: '/' as GuestPath, env: {}, stdin: 'pipe' }
 
@@ -67,12 +68,12 @@ const open = (child: SpawnedChild, beside: SpawnedChild) =>
     startOnTerminal: () => beside,
   })
 
-/** Answers as the keeper of a container does in which nothing runs. */
-const quietKeeper = () =>
+/** Answers as the keeper of a container does in which nothing runs, and in which memory has killed so many. */
+const quietKeeper = (kills = () => 0) =>
   fakeDocker((text, say) => {
-    const [mark, line] = text.split('\n')
-    const isSweep = line === 'exit 0'
-    say.out(isSweep ? `${mark} exit 0 0\n${mark} clean\n` : `${mark} ready 0\n`)
+    const [mark = ''] = text.split('\n')
+    const isSweep = text === sweepLines(mark)
+    say.out(isSweep ? `${mark} exit 137 ${kills()}\n${mark} clean\n` : `${mark} ready 0\n`)
     say.err(isSweep ? `${mark} exit\n` : `${mark} ready\n`)
   })
 
@@ -101,5 +102,39 @@ describe('a cell', () => {
     beside.child.stderr.end(`${mark} exit\n`)
     beside.child.stdout.end(`${mark} exit 3 0\n`)
     expect(await exit).toEqual({ code: 3 })
+  })
+
+  it('tells a command that memory has killed from one that was killed, though neither was run by the keeper', async () => {
+    let kills = 1
+    let answer = (): void => {}
+    const beside = () => {
+      const docker = fakeDocker((text, say) => {
+        const [mark = ''] = text.split('\n')
+        answer = () => {
+          say.err(`${mark} exit\n`)
+          say.out(`${mark} exit 137 0\n`)
+        }
+      })
+      return docker.child
+    }
+    const cell = await openCell({
+      name: 'name',
+      key: 'key',
+      child: quietKeeper(() => kills).child,
+      env: {},
+      containers,
+      startBeside: beside,
+      startOnTerminal: beside,
+    })
+    const ends = []
+    for (const more of [1, 0, 1]) {
+      const { exit, stdout, stderr } = cell.run(request)
+      for (const stream of [stdout, stderr]) stream.resume()
+      kills += more
+      answer()
+      ends.push((await exit).oomKilled ?? false)
+      await cell.isFit()
+    }
+    expect(ends).toEqual([true, false, true])
   })
 })

@@ -127,11 +127,15 @@ export async function openCell(parts: CellParts): Promise<Cell> {
       return ending !== undefined ? { signal: 'SIGKILL' } : exitOf(end, ranOutOfMemory)
     }
     const [, code = '', killsNow = '0'] = told.split(' ')
-    const before = kills
-    kills = Math.max(kills, Number(killsNow))
     const signal = signalIn(Number(code))
-    if (signal === undefined) return { code: Number(code) }
-    return kills > before ? { signal, oomKilled: true } : { signal }
+    return withMemory(signal === undefined ? { code: Number(code) } : { signal }, Number(killsNow))
+  }
+
+  /** The kernel counts what it kills for its memory; one more than before was of this command. */
+  const withMemory = (exit: ProcessExit, killsNow: number): ProcessExit => {
+    const isOne = killsNow > kills
+    kills = Math.max(kills, killsNow)
+    return isOne && exit.signal === 'SIGKILL' ? { ...exit, oomKilled: true } : exit
   }
 
   const runByKeeper = (request: SpawnRequest, limits?: CommandLimits): Process => {
@@ -150,11 +154,12 @@ export async function openCell(parts: CellParts): Promise<Cell> {
   }
 
   /** Ends what the command beside the keeper has left. */
-  const sweep = async (): Promise<boolean> => {
+  const sweep = async (): Promise<{ readonly isSwept: boolean; readonly killsNow: number }> => {
     const { mark, stdout, stderr, next, isClean } = listen({ out, err })
     for (const stream of [stdout, stderr]) stream.resume()
     tell(sweepLines(mark))
-    return (await next(gone)) !== undefined && isClean()
+    const said = await next(gone)
+    return { isSwept: said !== undefined && (await isClean()), killsNow: Number(said?.split(' ')[2] ?? 0) }
   }
 
   const runBeside = (request: SpawnRequest, limits?: CommandLimits): Process => {
@@ -167,12 +172,13 @@ export async function openCell(parts: CellParts): Promise<Cell> {
       // Docker may be gone while its last words are still in the pipe.
       const isOver = Promise.all([beside.ended, closeOf(beside.stdout)])
       const told = await next(Promise.race([isOver, gone]))
-      const isSwept = await sweep()
+      const { isSwept, killsNow } = await sweep()
       fitness = Promise.resolve(isSwept)
       const refused = refusals.get(told ?? '')
       if (refused !== undefined) return refused
       // Without a word its shell was ended from inside; had the container ended, nothing would have been swept.
-      return told === undefined && isSwept && ending === undefined ? { signal: 'SIGKILL' } : conclude(told)
+      const isEndedInside = told === undefined && isSwept && ending === undefined
+      return withMemory(isEndedInside ? { signal: 'SIGKILL' } : await conclude(told), killsNow)
     }
     const exit = perform()
     fitness = exit.then(() => fitness)
@@ -189,12 +195,12 @@ export async function openCell(parts: CellParts): Promise<Cell> {
     })
     const perform = async (): Promise<ProcessExit> => {
       const end = await Promise.race([ended, gone.then(() => undefined)])
-      const isSwept = await sweep()
+      const { isSwept, killsNow } = await sweep()
       fitness = Promise.resolve(isSwept)
       close()
       if (end === undefined) abandon()
       if (!isSwept || ending !== undefined) return conclude(undefined)
-      return refusals.get((await told) ?? '') ?? endOnTerminal(await told, end)
+      return refusals.get((await told) ?? '') ?? withMemory(endOnTerminal(await told, end), killsNow)
     }
     const exit = perform()
     fitness = exit.then(() => fitness)

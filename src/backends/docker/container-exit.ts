@@ -1,8 +1,9 @@
 // How a container's command ended, when docker says one thing and the daemon may say another. Only where both agree is it known.
 import type { ProcessExit } from '../../contract/backend.ts'
-import type { DockerCli } from './cli.ts'
+import type { Answer, DockerCli } from './cli.ts'
 import { signalIn } from './exit.ts'
 import { firstLine } from './facts.ts'
+import { isToldOfMemory } from './late-memory.ts'
 
 export interface DockerEnd {
   /** Of `docker run`, which passes on the command's own where all went well. */
@@ -11,9 +12,13 @@ export interface DockerEnd {
   readonly said: () => string
 }
 
-export async function exitOfContainer(cli: DockerCli, name: string, { code, said }: DockerEnd): Promise<ProcessExit> {
+const inspect = (cli: DockerCli, name: string): Promise<Answer> => {
   const format = '{{.State.Status}} {{.State.ExitCode}} {{.State.OOMKilled}}'
-  const { code: asked, stdout, stderr } = await cli.ask(['container', 'inspect', '--format', format, '--', name])
+  return cli.ask(['container', 'inspect', '--format', format, '--', name])
+}
+
+export async function exitOfContainer(cli: DockerCli, name: string, { code, said }: DockerEnd): Promise<ProcessExit> {
+  const { code: asked, stdout, stderr } = await inspect(cli, name)
   if (asked !== 0) {
     // Refused before it was made: nothing of the command has run.
     if (code === 125 && /no such container/i.test(stderr)) return { setupFailed: firstLine(said()) }
@@ -27,5 +32,8 @@ export async function exitOfContainer(cli: DockerCli, name: string, { code, said
     }
   const signal = signalIn(code)
   if (signal === undefined) return { code }
-  return oomKilled === 'true' && signal === 'SIGKILL' ? { signal, oomKilled: true } : { signal }
+  if (signal !== 'SIGKILL') return { signal }
+  if (oomKilled === 'true') return { signal, oomKilled: true }
+  const isTold = async (): Promise<boolean> => (await inspect(cli, name)).stdout.trim().endsWith(' true')
+  return (await isToldOfMemory(isTold)) ? { signal, oomKilled: true } : { signal }
 }

@@ -7,6 +7,7 @@ import { GloveboxError } from '../../errors/error.ts'
 import { isAlive, ownIdentity, type ProcessIdentity } from '../../process/identity.ts'
 import type { SpawnedChild } from '../../process/spawn.ts'
 import type { DockerCli } from './cli.ts'
+import { codeOfKilled, isToldOfMemory } from './late-memory.ts'
 
 export interface Listed {
   readonly name: string
@@ -50,10 +51,6 @@ export interface Containers {
 
 const patienceMs = 10_000
 
-/** The kernel kills what takes too much memory, and the word of it reaches the daemon on another way than the end: sometimes later. */
-const codeOfKilled = 137
-const pausesMs = [100, 300, 800]
-
 export function openContainers(cli: DockerCli, installation: string): Containers {
   const remove = async (...names: readonly string[]): Promise<void> => {
     if (names.length > 0) await cli.ask(['rm', '--force', '--volumes', '--', ...names])
@@ -67,11 +64,7 @@ export function openContainers(cli: DockerCli, installation: string): Containers
         const { stdout } = await cli.ask(['events', `--since=${since}`, `--until=${until}`, ...filters])
         return stdout.trim() !== ''
       }
-      for (const pauseMs of code === codeOfKilled ? pausesMs : []) {
-        if (await isTold()) return true
-        await delay(pauseMs)
-      }
-      return isTold()
+      return code === codeOfKilled ? isToldOfMemory(isTold) : isTold()
     },
     async limit(names, flags) {
       if (names.length === 0 || flags.length === 0) return

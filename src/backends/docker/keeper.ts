@@ -5,6 +5,7 @@
 import type { SpawnRequest } from '../../contract/backend.ts'
 import type { TerminalSize } from '../../contract/terminal.ts'
 import { secretsDirectory, type SecretFile } from '../../contract/vault.ts'
+import { codeOfKilled } from './late-memory.ts'
 
 /** What a command may use, where that is less than what its container was made with. */
 export interface CommandLimits {
@@ -104,7 +105,7 @@ const script = ({ ownNetwork }: KeeperTraits): string =>
     '    code=$?; most=2; end_all; exit "$code"',
     '  )',
     '  code=$?; most=1; end_all',
-    '  [ "$code" = 137 ] && count_kills',
+    `  [ "$code" = ${codeOfKilled} ] && count_kills`,
     `  echo "$${mark} exit $code $kills"; echo "$${mark} exit" >&9`,
     '  tidy',
     `  echo "$${mark} clean"`,
@@ -131,8 +132,8 @@ export const requestLines = (nonce: string, request: Command, limits?: CommandLi
 /** The keeper ends, and the container with it. Docker is slower to tell it that its input has ended. */
 export const closingLines = (nonce: string): string => `${nonce}\n\n`
 
-/** Nothing is run; what is left is ended. */
-export const sweepLines = (nonce: string): string => `${nonce}\nexit 0\n`
+/** Nothing is run; what is left is ended. With the code of one that was killed, since the keeper then counts what memory has killed. */
+export const sweepLines = (nonce: string): string => `${nonce}\nexit ${codeOfKilled}\n`
 
 /**
  * A command that reads its input is started by docker beside the keeper, since the keeper's own input carries lines. Its shell reads

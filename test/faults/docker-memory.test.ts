@@ -1,0 +1,71 @@
+// A command that takes more memory than its container has ends by oom, every time and however it was started: the daemon may hear of the
+// memory after the end.
+import { chownSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Backend } from '../../src/contract/backend.ts'
+import type { HostPath } from '../../src/contract/mount.ts'
+import type { Sandbox } from '../../src/contract/sandbox.ts'
+import { findSearchProgram, openBackend } from '../conformance/built.ts'
+import { isRequired } from '../conformance/required.ts'
+import { createSandbox } from './built-sandbox.ts'
+import { dockerHasImage, execTarget } from './exec-targets.ts'
+import { serversOn } from './lasting-execs.ts'
+
+const isHere = dockerHasImage('glovebox/sandbox:latest')
+const greedy = 'x = bytearray(400 * 1024 * 1024)'
+const times = 4
+
+describe.skipIf(!isHere && !isRequired('docker'))('a command in a container that runs out of memory', () => {
+  const place = mkdtempSync(join(tmpdir(), 'glovebox-memory-'))
+  let backend: Backend
+  let sandbox: Sandbox
+  const argv = ['python3', '-c', greedy] as const
+
+  beforeAll(async () => {
+    const [stateDir, hostPath] = [join(place, 'state') as HostPath, join(place, 'workspace')]
+    for (const each of [stateDir, hostPath]) mkdirSync(each, { mode: 0o700 })
+    if (process.getuid?.() === 0) chownSync(hostPath, 1000, 1000)
+    backend = await openBackend('docker', { stateDir, searchProgram: findSearchProgram(), operatorEnv: process.env })
+    sandbox = await createSandbox({
+      backend,
+      mounts: [{ guestPath: '/workspace', hostPath }],
+      layers: [{ layer: 'settings', source: 'test', values: { memoryMb: 64 } }],
+    })
+  }, 60_000)
+  afterAll(async () => {
+    await sandbox?.kill()
+    await backend?.close?.()
+    rmSync(place, { recursive: true, force: true })
+  })
+
+  it('ends by oom, with and without input, and the next one that is only killed does not', async () => {
+    for (let time = 0; time < times; time++) {
+      expect((await sandbox.commands.run(argv)).ended.by).toBe('oom')
+      expect((await sandbox.commands.run(argv, { stdin: 'input' })).ended.by).toBe('oom')
+      const killed = await sandbox.commands.run(['sh', '-c', 'cat; kill -9 $$'], { stdin: 'input' })
+      expect(killed.ended).toMatchObject({ by: 'signal', signal: 'SIGKILL' })
+    }
+  }, 60_000)
+
+  it('ends by oom on a terminal', async () => {
+    const terminal = await sandbox.shells.open({ pty: { cols: 80, rows: 24 }, argv })
+    expect((await terminal.ended).ended.by).toBe('oom')
+  }, 30_000)
+})
+
+describe.skipIf(!isHere && !isRequired('docker'))('an exec that runs out of memory', () => {
+  const start = serversOn(execTarget('docker'))
+
+  it('ends as OOM, every time', async () => {
+    const server = await start()
+    const body = {
+      project_id: 'demo',
+      exec: { kind: 'python', command: greedy },
+      policy_overrides: { memory_mb: 64 },
+    }
+    const execs = await Promise.all(Array.from({ length: times }, () => server.exec(body)))
+    expect(execs.map(({ status, exit_code }) => [status, exit_code])).toEqual(execs.map(() => ['OOM', 137]))
+  }, 60_000)
+})
