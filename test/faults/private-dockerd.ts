@@ -1,8 +1,10 @@
-// A Docker daemon of our own, that may be killed.
+// A Docker daemon of our own, that may be killed. What it leaves behind is cleared away at its end, and if we are killed ourselves,
+// by the next one of these: the keepers of its containers name its directory, and outlive it.
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
-import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { isAlive, ownIdentity, type ProcessIdentity } from '../../src/process/identity.ts'
 
 export interface PrivateDockerd {
   /** For DOCKER_HOST. */
@@ -25,8 +27,55 @@ export function reasonWithout(image: string): string | undefined {
   }
 }
 
+export const prefix = 'glovebox-private-dockerd-'
+export const ownerOf = (home: string): string => join(home, 'owner.json')
+
+/** Ends whatever names the directory, and removes it. Its mounts were in a namespace of their own and go with the last process. */
+async function clearAway(home: string): Promise<void> {
+  const naming = (): readonly number[] =>
+    readdirSync('/proc').flatMap((name) => {
+      const isProcess = /^[1-9]\d*$/.test(name) && Number(name) !== process.pid
+      return isProcess && textIn(`/proc/${name}/cmdline`).includes(`${home}/`) ? [Number(name)] : []
+    })
+  for (let tries = 0; tries < 50 && naming().length > 0; tries++) {
+    for (const pid of naming()) kill(pid)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+  rmSync(home, { recursive: true, force: true })
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+  }
+}
+
+function textIn(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    // It has ended since it was listed.
+    return ''
+  }
+}
+
+/** Of those who were killed before they could. */
+export async function clearAwayAbandoned(): Promise<readonly string[]> {
+  const homes = readdirSync(tmpdir()).filter((name) => name.startsWith(prefix))
+  const abandoned = homes.filter((name) => {
+    const owner = textIn(ownerOf(join(tmpdir(), name)))
+    return owner !== '' && !isAlive(JSON.parse(owner) as ProcessIdentity)
+  })
+  for (const name of abandoned) await clearAway(join(tmpdir(), name))
+  return abandoned
+}
+
 export async function privateDockerd(images: readonly string[]): Promise<PrivateDockerd> {
-  const home = mkdtempSync(join(tmpdir(), 'glovebox-dockerd-'))
+  await clearAwayAbandoned()
+  const home = mkdtempSync(join(tmpdir(), prefix))
+  writeFileSync(ownerOf(home), JSON.stringify(ownIdentity()))
   const host = `unix://${home}/socket`
   mkdirSync(join(home, 'data'))
   const config = {
@@ -77,7 +126,7 @@ export async function privateDockerd(images: readonly string[]): Promise<Private
       await new Promise((resolve) => setTimeout(resolve, 200))
     }
   }
-  const kill = async (signal: 'SIGKILL' | 'SIGTERM'): Promise<void> => {
+  const end = async (signal: 'SIGKILL' | 'SIGTERM'): Promise<void> => {
     const gone = new Promise((resolve) => daemon?.once('exit', resolve))
     daemon?.kill(signal)
     await gone
@@ -88,12 +137,15 @@ export async function privateDockerd(images: readonly string[]): Promise<Private
     host,
     docker,
     start,
-    kill,
+    kill: end,
     async remove() {
-      const all = docker('ps', '-aq').split('\n').filter(Boolean)
-      if (all.length > 0) docker('rm', '-f', ...all)
-      await kill('SIGTERM')
-      rmSync(home, { recursive: true, force: true })
+      // One that was killed answers nobody, and what it ran goes on.
+      if (answers()) {
+        const all = docker('ps', '-aq').split('\n').filter(Boolean)
+        if (all.length > 0) docker('rm', '-f', ...all)
+        await end('SIGTERM')
+      }
+      await clearAway(home)
     },
   }
 }
