@@ -42,15 +42,17 @@ export async function writeTogether(options: WriteLockOptions): Promise<WriteLoc
     }
     const writers = ['a', 'b'].map((name) => startWriter(ground, workspace, name, options.times))
     const victims = await killSome(ground, workspace, options.kills)
+    const taker = await startEndless(ground, workspace, 'taker')
     const takenOver = await plantReused(ground, workspace, options.reused)
-    await Promise.all(writers.map(({ ended }) => ended))
+    taker.child.kill('SIGKILL')
+    await Promise.all([...writers, taker].map(({ ended }) => ended))
+    const all = [...writers, ...victims, taker]
     const faults = [
       ...writers.flatMap((writer) => writer.complaints()),
-      ...checkLines(readFileSync(place('lines'), 'utf8'), [...writers, ...victims]),
-      ...checkCount(Number(readFileSync(place('count'), 'utf8')), [...writers, ...victims]),
+      ...checkLines(readFileSync(place('lines'), 'utf8'), all),
+      ...checkCount(Number(readFileSync(place('count'), 'utf8')), all),
       ...(takenOver === options.reused ? [] : [`${options.reused - takenOver} planted locks were not taken over`]),
     ]
-    const all = [...writers, ...victims]
     const told = (letter: string): number => all.reduce((sum, writer) => sum + writer.told(letter), 0)
     return {
       lines: told('a'),
@@ -97,12 +99,18 @@ function startWriter(ground: FaultGround, workspace: string, name: string, times
   }
 }
 
+/** It has written something and goes on until it is killed: what has only so much to write may be done before its time comes. */
+async function startEndless(ground: FaultGround, workspace: string, name: string): Promise<Writer> {
+  const writer = startWriter(ground, workspace, name, 100_000)
+  await Promise.race([once(writer.child.stdout as NodeJS.ReadableStream, 'data'), writer.ended])
+  if (writer.child.exitCode !== null) throw new Error(`a writer did not live: ${writer.complaints().join()}`)
+  return writer
+}
+
 async function killSome(ground: FaultGround, workspace: string, kills: number): Promise<readonly Victim[]> {
   const victims: Victim[] = []
   for (let kill = 0; kill < kills; kill += 1) {
-    const victim = startWriter(ground, workspace, `v${kill}`, 100_000)
-    await Promise.race([once(victim.child.stdout as NodeJS.ReadableStream, 'data'), victim.ended])
-    if (victim.child.exitCode !== null) throw new Error(`a writer did not live: ${victim.complaints().join()}`)
+    const victim = await startEndless(ground, workspace, `v${kill}`)
     // Every other one at the very moment at which it holds a lock.
     if (kill % 2 === 0) await until(() => holdsLock(ground, victim.child.pid))
     else await sleep(Math.random() * 40)
