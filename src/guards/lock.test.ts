@@ -1,8 +1,11 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { HostPath } from '../contract/mount.ts'
+import { formatHolder, thisHolder } from '../paths/holder.ts'
+import { sweepLocks } from '../paths/lock-file.ts'
 import { withLock } from './lock.ts'
 
 let directory: string
@@ -29,6 +32,17 @@ describe.skipIf(process.platform !== 'linux')('withLock (needs /proc)', () => {
     const place = { directory, name: 'x.lock' }
     await expect(withLock(place, async () => Promise.reject(new Error('work')))).rejects.toThrow('work')
     expect(await withLock(place, async () => 7)).toBe(7)
+  })
+
+  it('looks at nobody else on its turn, and leaves what the dead have left to a sweep', async () => {
+    const dead = { ...thisHolder(), startTime: '1' }
+    const [living, left] = ['holder-1-living', 'holder-1-dead']
+    writeFileSync(join(directory, living), formatHolder(thisHolder()))
+    writeFileSync(join(directory, left), formatHolder(dead))
+    await withLock({ directory, name: 'x.lock' }, async () => undefined)
+    expect(readdirSync(directory).toSorted()).toEqual([left, living])
+    sweepLocks(directory as HostPath)
+    expect(readdirSync(directory)).toEqual([living])
   })
 
   it('gives up after waiting in vain, and leaves the lock to its holder', async () => {

@@ -15,7 +15,7 @@ const turns = 3
 const aTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 export async function withLock<T>({ directory, name, waitMs = 10_000 }: LockPlace, work: () => Promise<T>): Promise<T> {
-  const locks = openLockFiles(directory as HostPath)
+  const locks = openLockFiles(directory as HostPath, { leavesCards: true })
   const until = Date.now() + waitMs
   try {
     for (let round = 0; !locks.tryAcquire(name); round += 1) {

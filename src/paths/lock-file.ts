@@ -17,7 +17,13 @@ export interface LockFiles {
   close(): void
 }
 
-export function openLockFiles(directory: HostPath): LockFiles {
+export interface LockFilesOptions {
+  /** For whoever opens them anew for every turn, in a directory that `sweepLocks` is called for: a sweep reads the card of everybody who
+   * lives, and each sandbox has one. */
+  readonly leavesCards?: boolean
+}
+
+export function openLockFiles(directory: HostPath, { leavesCards = false }: LockFilesOptions = {}): LockFiles {
   let written: string | undefined
   // Written once; every lock of this holder is another name of this file.
   const card = (): string => (written ??= writeCard(thisHolder()))
@@ -43,7 +49,7 @@ export function openLockFiles(directory: HostPath): LockFiles {
   const writeCard = (holder: Holder): string => {
     const path = join(directory, `${cardPrefix}${holder.pid}-${holder.nonce}`)
     mkdirSync(directory, { recursive: true, mode: 0o700 })
-    sweepCards(directory)
+    if (!leavesCards) sweepCards(directory)
     try {
       writeFileSync(path, formatHolder(holder), { mode: 0o600 })
     } catch (error) {
@@ -77,9 +83,10 @@ export function openLockFiles(directory: HostPath): LockFiles {
   }
 }
 
-/** Takes away the locks of holders that were killed. Each is taken over first: only then is it certain whose it is. */
+/** Takes away what holders that were killed have left. A lock is taken over first: only then is it certain whose it is. */
 export function sweepLocks(directory: HostPath): void {
-  const locks = openLockFiles(directory)
+  sweepCards(directory)
+  const locks = openLockFiles(directory, { leavesCards: true })
   try {
     for (const name of namesIn(directory)) {
       const isLock = name.endsWith('.lock') || name.endsWith('.takeover')
@@ -122,7 +129,7 @@ function holderOf(file: string): Holder | undefined {
 }
 
 function sweepCards(directory: string): void {
-  for (const name of readdirSync(directory)) {
+  for (const name of namesIn(directory)) {
     if (!name.startsWith(cardPrefix)) continue
     const holder = holderOf(join(directory, name))
     if (holder === undefined) continue
