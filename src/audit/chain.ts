@@ -1,14 +1,15 @@
 // The chain on disk, for whoever holds the log's lock: catch up with what others wrote, add records, begin segments, sign.
-// Promises that what it added is on disk when it returns, and that a refusal leaves the log as it was. After a sync that
-// failed nothing can be promised any more, so it refuses everything from then on. It knows nothing of callers and waiting.
+// Promises that what it wrote is on disk once a later `sync` has returned, and that a refusal leaves the log as it was. After a
+// sync that failed nothing can be promised any more, so it refuses everything from then on. It knows nothing of callers and waiting.
 import { dataText } from './entry.ts'
-import { addBytes, placeFile, segmentPath, type Added, type AuditPlace } from './files.ts'
+import { placeFile, segmentPath, type Added, type AuditPlace, type Written } from './files.ts'
 import { addHead, afterHead, signHead, type AuditHead } from './heads.ts'
 import { follow, load, type State } from './load.ts'
 import { seal, unseal, type AuditRecord, type Sealed, type Unsealed } from './record.ts'
 import { unavailable } from './refusal.ts'
 import { ownRecord, unrecordedRepairs, type Repair } from './repair.ts'
-import type { Position } from './tail.ts'
+import { openSegmentFile, type SegmentFile } from './segment-file.ts'
+import { stampOf } from './stamp.ts'
 
 export interface ChainOptions extends AuditPlace {
   readonly maxSegmentBytes: number
@@ -25,13 +26,20 @@ export interface Chain {
   /** What must be recorded before anything else: repairs, and ends of intents whose process is gone. */
   debts(): { readonly repairs: readonly Repair[]; readonly ends: readonly Unsealed[] }
   /** Writes as many as fit the segment, at least one, and gives back those. Throws the kernel's own error. */
-  add(records: readonly Unsealed[]): Promise<readonly AuditRecord[]>
+  write(records: readonly Unsealed[]): Promise<readonly AuditRecord[]>
+  /** What was written before is on disk. May go on beside a `write`. */
+  sync(): Promise<void>
+  /** Of what is on disk: syncs first. */
   sign(): Promise<void>
+  /** Comes last before the lock is given back, when everything is synced. */
+  rest(): void
 }
 
 export function openChain(options: ChainOptions): Chain {
   let state: State | undefined
   let failure: Error | undefined
+  let file: SegmentFile | undefined
+  let isCaughtUp = false
 
   const ready = (): State => {
     if (failure !== undefined) throw failure
@@ -39,29 +47,54 @@ export function openChain(options: ChainOptions): Chain {
     return state
   }
 
-  const demandDurable = (added: Added): void => {
-    if (added === 'durable') return
+  const fail = (why: unknown): Error =>
+    (failure ??= unavailable('the disk failed, and what it kept is uncertain', String(why)))
+
+  const demand = (added: Added | Written): void => {
+    if (typeof added === 'string') return
     if ('refused' in added) throw added.refused
-    failure = unavailable('the disk failed, and what it kept is uncertain', String(added.uncertain))
-    throw failure
+    throw fail(added.uncertain)
+  }
+
+  const fileOf = ({ position }: State): SegmentFile =>
+    (file ??= openSegmentFile(segmentPath(options, position.segment)))
+
+  const letGo = (): void => {
+    file?.close()
+    file = undefined
+  }
+
+  const sync = async (to: State): Promise<void> => {
+    const { seq } = to.position
+    if (to.durable >= seq) return
+    try {
+      await fileOf(to).sync()
+    } catch (error) {
+      throw fail(error)
+    }
+    to.durable = Math.max(to.durable, seq)
   }
 
   const sign = async (to: State): Promise<void> => {
     const { position, last, key } = to
     if (last.head?.seq === position.seq) return
+    await sync(to)
     const { seq, hash, segment, bytes } = position
     const time = options.now().toISOString()
     const made = signHead({ seq, hash, segment, bytes, open: to.intents.places(), time, prev: last.lineHash }, key)
-    demandDurable(await addHead(options, last, made))
+    demand(await addHead(options, last, made))
     to.last = afterHead(last, made)
   }
 
   const beginSegment = async (to: State): Promise<void> => {
+    if (to.position.segment > 0) await sync(to)
+    letGo()
     const segment = to.position.segment + 1
     const begin = ownRecord('audit.segment', `segment ${segment}`, dataText({ format: 1, key: to.key.fingerprint }))
-    const sealed = seal(begin, to.position, { time: options.now().toISOString(), durable: to.position.seq })
+    const sealed = seal(begin, to.position, { time: options.now().toISOString(), durable: to.durable })
     placeFile(segmentPath(options, segment), sealed.bytes)
     to.position = { seq: sealed.seq, hash: sealed.hash, segment, bytes: sealed.bytes.length }
+    to.durable = sealed.seq
     await sign(to)
   }
 
@@ -85,34 +118,45 @@ export function openChain(options: ChainOptions): Chain {
       return state?.intents.count ?? 0
     },
     async catchUp() {
+      isCaughtUp = false
       if (failure !== undefined) throw failure
       if (state === undefined) state = load(options)
       else follow(options, state)
       if (state.position.segment === 0) await beginSegment(state)
       if (state.last.head === undefined) await sign(state)
+      isCaughtUp = true
     },
     debts: () => ({ repairs: unrecordedRepairs(options), ends: ready().intents.abandoned() }),
-    async add(records) {
+    async write(records) {
       const to = ready()
       const time = options.now().toISOString()
-      if (sealUpTo(options.maxSegmentBytes, records, to.position, time).length === 0) await beginSegment(to)
-      const fitting = sealUpTo(options.maxSegmentBytes, records, to.position, time)
+      if (sealUpTo(options.maxSegmentBytes, records, to, time).length === 0) await beginSegment(to)
+      const fitting = sealUpTo(options.maxSegmentBytes, records, to, time)
       // A record that is larger than a segment may be has one to itself.
-      const sealed = fitting.length > 0 ? fitting : sealUpTo(Infinity, records.slice(0, 1), to.position, time)
-      const { segment, bytes } = to.position
-      const joined = Buffer.concat(sealed.map((each) => each.bytes))
-      demandDurable(await addBytes(segmentPath(options, segment), bytes, joined))
+      const sealed = fitting.length > 0 ? fitting : sealUpTo(Infinity, records.slice(0, 1), to, time)
+      demand(fileOf(to).write(to.position.bytes, Buffer.concat(sealed.map((each) => each.bytes))))
       return sealed.map((each) => advance(to, each))
     },
-    sign: () => sign(ready()),
+    sync: async () => sync(ready()),
+    sign: async () => sign(ready()),
+    rest() {
+      letGo()
+      // What was found damaged stays so: its stamp is not taken for that of a sound log.
+      if (state !== undefined && isCaughtUp) state.stamp = stampOf(options, state)
+    },
   }
 }
 
-function sealUpTo(most: number, records: readonly Unsealed[], from: Position, time: string): readonly Sealed[] {
+function sealUpTo(
+  most: number,
+  records: readonly Unsealed[],
+  { position, durable }: Pick<State, 'position' | 'durable'>,
+  time: string,
+): readonly Sealed[] {
   const sealed: Sealed[] = []
-  let size = from.bytes
+  let size = position.bytes
   for (const record of records) {
-    const next = seal(record, sealed.at(-1) ?? from, { time, durable: from.seq })
+    const next = seal(record, sealed.at(-1) ?? position, { time, durable })
     size += next.bytes.length
     if (size > most) break
     sealed.push(next)

@@ -1,4 +1,4 @@
-// One batch on its way to the disk, and who waits for it. A full disk refuses what begins something and, out of the
+// One batch on its way into the log, and who waits for it. A full disk refuses what begins something and, out of the
 // reserve, still takes what ends something.
 import { GloveboxError } from '../errors/error.ts'
 import type { Chain } from './chain.ts'
@@ -7,36 +7,61 @@ import type { AuditRecord, Unsealed } from './record.ts'
 import { asUnavailable, isNoSpace } from './refusal.ts'
 import { giveReserve, holdReserve } from './reserve.ts'
 
+/** A promise with its two ends. It is no fault when nobody looks at it: a record is waited for in one way or the other. */
+export interface Pending<Value> {
+  readonly promise: Promise<Value>
+  resolve(value: Value): void
+  reject(error: unknown): void
+}
+
 export interface Waiting {
   readonly record: Unsealed
   readonly mayUseReserve: boolean
-  readonly answer: Promise<AuditRecord>
-  resolve(written: AuditRecord): void
-  reject(error: unknown): void
+  /** Needs no sync of its own. */
+  readonly isPatient: boolean
+  /** It stands in the log, in its place; a power cut may still take it. */
+  readonly written: Pending<AuditRecord>
+  readonly durable: Pending<void>
 }
 
 /** Each is named in every head until it ends. */
 export const mostOpenIntents = 1000
 
-export function waitFor(record: Unsealed, options: { readonly mayUseReserve: boolean }): Waiting {
-  let resolve: Waiting['resolve'] = () => {}
-  let reject: Waiting['reject'] = () => {}
-  const answer = new Promise<AuditRecord>((resolved, rejected) => {
+export function waitFor(
+  record: Unsealed,
+  options: { readonly mayUseReserve: boolean; readonly isPatient?: boolean },
+): Waiting {
+  const { mayUseReserve, isPatient = false } = options
+  return { record, mayUseReserve, isPatient, written: pending(), durable: pending() }
+}
+
+function pending<Value>(): Pending<Value> {
+  let resolve: Pending<Value>['resolve'] = () => {}
+  let reject: Pending<Value>['reject'] = () => {}
+  const promise = new Promise<Value>((resolved, rejected) => {
     resolve = resolved
     reject = rejected
   })
-  return { record, mayUseReserve: options.mayUseReserve, answer, resolve, reject }
+  promise.catch(() => undefined)
+  return { promise, resolve, reject }
 }
 
-/** Answers everybody in the batch. Never throws. */
-export async function commit(place: AuditPlace, chain: Chain, batch: readonly Waiting[]): Promise<void> {
+export function refuse({ written, durable }: Waiting, refusal: unknown): void {
+  written.reject(refusal)
+  durable.reject(refusal)
+}
+
+/** Gives back those that are written now, and answers the others. Never throws. */
+export async function commit(place: AuditPlace, chain: Chain, batch: readonly Waiting[]): Promise<readonly Waiting[]> {
+  const done: Waiting[] = []
   let rest = refuseTooMany(chain, batch)
   let isFull = false
   while (rest.length > 0) {
     try {
       if (!rest.every(({ mayUseReserve }) => mayUseReserve)) holdReserve(place)
-      const written = await chain.add(rest.map(({ record }) => record))
-      written.forEach((record, index) => rest[index]?.resolve(record))
+      const written = await chain.write(rest.map(({ record }) => record))
+      written.forEach((record, index) => rest[index]?.written.resolve(record))
+      done.push(...rest.slice(0, written.length))
       rest = rest.slice(written.length)
     } catch (error) {
       const isFirstTime = isNoSpace(error) && !isFull
@@ -45,6 +70,7 @@ export async function commit(place: AuditPlace, chain: Chain, batch: readonly Wa
       rest = keep(rest, ({ mayUseReserve }) => isFirstTime && mayUseReserve, asUnavailable(error))
     }
   }
+  return done
 }
 
 function refuseTooMany(chain: Chain, batch: readonly Waiting[]): readonly Waiting[] {
@@ -58,7 +84,7 @@ function refuseTooMany(chain: Chain, batch: readonly Waiting[]): readonly Waitin
 function keep(batch: readonly Waiting[], stays: (each: Waiting) => boolean, refusal: unknown): readonly Waiting[] {
   return batch.filter((each) => {
     if (stays(each)) return true
-    each.reject(refusal)
+    refuse(each, refusal)
     return false
   })
 }

@@ -1,5 +1,5 @@
 // The files of a log, and the two ways in which they change: a whole file appears by rename, or bytes are added to its end.
-// Promises that what it reports as written is on disk, and that what it could not write whole is taken back.
+// Promises that what it reports as durable is on disk, and that what it could not write whole is taken back.
 import {
   closeSync,
   constants,
@@ -118,36 +118,43 @@ export function cutAt(path: string, size: number): void {
   }
 }
 
-const syncAsync = promisify(fdatasync)
+export const syncData = promisify(fdatasync)
 
-export type Added = 'durable' | { readonly refused: unknown } | { readonly uncertain: unknown }
+/** `refused`: the file is as before. `uncertain`: nobody knows what it holds. */
+export type Written = 'written' | { readonly refused: unknown } | { readonly uncertain: unknown }
+export type Added = 'durable' | Exclude<Written, 'written'>
 
-/**
- * Adds bytes at the end, which the caller knows to be `at`, and waits for the disk. `refused`: the file is as before.
- * `uncertain`: after a failed sync the kernel may have dropped the pages and marked them clean, so a second sync that
- * succeeds would prove nothing; only reading everything again can tell.
- */
-export async function addBytes(path: string, at: number, bytes: Uint8Array): Promise<Added> {
-  const descriptor = openSync(path, constants.O_WRONLY | constants.O_NOFOLLOW)
+/** For adding at the end, which the caller knows to be where it writes. */
+export const openEnd = (path: string): number => openSync(path, constants.O_WRONLY | constants.O_NOFOLLOW)
+
+/** At once: it goes to memory, and a trip through the pool of threads takes longer. Only the disk is waited for. */
+export function writeAt(descriptor: number, at: number, bytes: Uint8Array): Written {
   try {
+    for (let done = 0; done < bytes.length;) done += writeSync(descriptor, bytes, done, bytes.length - done, at + done)
+    return 'written'
+  } catch (refused) {
     try {
-      // At once: it goes to memory, and a trip through the pool of threads takes longer. Only the disk is waited for.
-      for (let done = 0; done < bytes.length;)
-        done += writeSync(descriptor, bytes, done, bytes.length - done, at + done)
-    } catch (refused) {
-      try {
-        ftruncateSync(descriptor, at)
-      } catch (uncertain) {
-        return { uncertain }
-      }
-      return { refused }
-    }
-    try {
-      await syncAsync(descriptor)
+      ftruncateSync(descriptor, at)
     } catch (uncertain) {
       return { uncertain }
     }
+    return { refused }
+  }
+}
+
+/**
+ * Adds bytes at the end and waits for the disk. After a failed sync the kernel may have dropped the pages and marked them
+ * clean, so a second sync that succeeds would prove nothing; only reading everything again can tell.
+ */
+export async function addBytes(path: string, at: number, bytes: Uint8Array): Promise<Added> {
+  const descriptor = openEnd(path)
+  try {
+    const written = writeAt(descriptor, at, bytes)
+    if (written !== 'written') return written
+    await syncData(descriptor)
     return 'durable'
+  } catch (uncertain) {
+    return { uncertain }
   } finally {
     closeSync(descriptor)
   }

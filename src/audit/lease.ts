@@ -1,7 +1,9 @@
 // One writer at a time per log. The lock is held for as long as a batch takes, not for as long as a process lives, so that
 // any number of processes share one log; each reads what the others wrote before it writes.
+import { readdirSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { openLockFiles } from '../paths/lock-file.ts'
+import { isErrno } from '../paths/refusal.ts'
 import { giveReserve } from './reserve.ts'
 import { lockDirectory, type AuditPlace } from './files.ts'
 import { busy, isNoSpace } from './refusal.ts'
@@ -12,11 +14,14 @@ const pauseMs = 2
 export interface Leases {
   /** Waits, but not forever: then BUSY. The lock of a process that was killed is taken over. */
   hold<T>(work: () => Promise<T>): Promise<T>
+  /** Whether anybody else may be waiting: everybody leaves a card there when they first ask, and takes it away at the end. */
+  isShared(): boolean
   close(): void
 }
 
 export function openLeases(place: AuditPlace, waitMs: number): Leases {
-  const locks = openLockFiles(lockDirectory(place))
+  const directory = lockDirectory(place)
+  const locks = openLockFiles(directory)
   const tryAcquire = (): boolean => {
     try {
       return locks.tryAcquire(lockName)
@@ -41,6 +46,17 @@ export function openLeases(place: AuditPlace, waitMs: number): Leases {
         locks.release(lockName)
       }
     },
+    isShared: () => namesIn(directory).filter((name) => name !== lockName).length > 1,
     close: () => locks.close(),
+  }
+}
+
+/** None where the directory was swept away: then nobody has left a card in it since. */
+function namesIn(directory: string): readonly string[] {
+  try {
+    return readdirSync(directory)
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return []
+    throw error
   }
 }

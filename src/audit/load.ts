@@ -7,13 +7,18 @@ import { openKey, type SigningKey } from './keys.ts'
 import { openIntents, type OpenIntents } from './open-intents.ts'
 import { unavailable } from './refusal.ts'
 import { setAside } from './repair.ts'
-import { damaged, readTail, start, type Position } from './tail.ts'
+import { isAsStamped, type Stamp } from './stamp.ts'
+import { damaged, readTail, readWholeSegment, start, type Position } from './tail.ts'
 
 export interface State {
   readonly key: SigningKey
   readonly intents: OpenIntents
   position: Position
+  /** The last record known to be on disk. What another one wrote and was killed over may not be there yet. */
+  durable: number
   last: LastHead
+  /** How the files looked when we gave the lock back. */
+  stamp: Stamp | undefined
 }
 
 export function load(place: AuditPlace): State {
@@ -23,7 +28,8 @@ export function load(place: AuditPlace): State {
   const { head } = last
   const position =
     head === undefined ? start : { seq: head.seq, hash: head.hash, segment: head.segment, bytes: head.bytes }
-  const state: State = { key, intents: openIntents(place, head?.open ?? []), position, last }
+  const intents = openIntents(place, head?.open ?? [])
+  const state: State = { key, intents, position, durable: position.seq, last, stamp: undefined }
   follow(place, state)
   // The first record is signed before a second one is written, so a log without heads has lost them.
   if (head === undefined && state.position.seq > 1) throw unavailable('its signed heads are missing', headsPath(place))
@@ -32,13 +38,21 @@ export function load(place: AuditPlace): State {
 
 /** Reads on from where we stand. Other processes only ever add. */
 export function follow(place: AuditPlace, state: State): void {
+  const { stamp } = state
+  if (stamp !== undefined && isAsStamped(place, state, stamp)) return
   if (state.position.segment > 0) checkAnchor(place, state.position)
+  if (stamp !== undefined) checkUntouched(place, state)
   followHeads(place, state)
   const tail = readTail(place, state.position)
   // A head is signed only after its record is on disk: if it is not there, it was taken away.
   if ((state.last.head?.seq ?? 0) > tail.position.seq) throw damaged(place, tail.position)
-  for (const seen of tail.records) state.intents.see(seen)
+  for (const seen of tail.records) {
+    state.intents.see(seen)
+    state.durable = Math.max(state.durable, seen.record.durable)
+  }
   state.position = tail.position
+  // A head is signed only after its record is on disk.
+  state.durable = Math.max(state.durable, state.last.head?.seq ?? 0)
   const { segment, bytes } = tail.position
   if (tail.torn !== undefined) setAside(place, segmentPath(place, segment), bytes, tail.torn)
 }
@@ -61,4 +75,16 @@ function checkAnchor(place: AuditPlace, position: Position): void {
   const path = segmentPath(place, position.segment)
   if (sizeOf(path) === undefined || !readFrom(path, position.bytes - end.length, end.length).equals(end))
     throw damaged(place, position)
+}
+
+/**
+ * Whoever is honest only adds. A segment that is as long as it was and yet not as it was has been written to by somebody else:
+ * every record in it must still lead to the one that we know.
+ */
+function checkUntouched(place: AuditPlace, { position, last, key }: State): void {
+  if (sizeOf(segmentPath(place, position.segment)) !== position.bytes) return
+  const { seq, hash } = readWholeSegment(place, position.segment)
+  if (seq !== position.seq || hash !== position.hash) throw damaged(place, position)
+  if (sizeOf(headsPath(place)) === last.bytes && readLastHead(place, key).lineHash !== last.lineHash)
+    throw unavailable('its last head is not what it was', headsPath(place))
 }

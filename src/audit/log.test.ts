@@ -71,6 +71,17 @@ describe('the audit log', () => {
     expect(verifyAudit(log.directory)).toMatchObject({ verdict: 'ok', openIntents: 0, unknownOutcomes: 1 })
   })
 
+  it('waits at its close for an end that nobody has waited for', async () => {
+    const audit = await log.open({ lingerMs: 5 })
+    const intent = await audit.beginWritten(entry(1))
+    await intent.onDisk()
+    const ending = intent.done({ made: 'it' }, { isPatient: true })
+    await audit.close()
+    await ending
+    expect((await records()).at(-1)).toMatchObject({ outcome: 'done', intent: 2, data: { made: 'it' } })
+    expect(verifyAudit(log.directory)).toMatchObject({ verdict: 'ok', openIntents: 0, unknownOutcomes: 0 })
+  })
+
   it('signs after so many records, after so long, and at its close', async () => {
     const heads = () => linesIn(readFileSync(join(log.directory, 'heads.jsonl'))).length
     const audit = await log.open({ headEvery: { records: 5, ms: 50 } })

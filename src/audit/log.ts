@@ -1,16 +1,17 @@
 // The audit log of a state home, open for writing. Promises (class D0): an append that was answered is on disk, in order,
-// chained to everything before it; one that was refused left nothing behind; nothing is begun that has no room for its end.
-// All that wait at one time share one sync. Any number of processes may have it open; they take turns.
+// chained to everything before it; one that was refused left nothing behind; nothing is begun that has no room for its end, and
+// nothing whose intent is not written. All that wait at one time share one sync. Any number of processes may have it open; they take turns.
 // It must not know what the actions mean, nor print, nor decide whether a refusal stops the caller: callers fail closed.
 import { isGloveboxError } from '../errors/error.ts'
 import { openChain } from './chain.ts'
-import { checkEntry, dataText, type AuditData, type AuditEntry } from './entry.ts'
+import { checkEntry, type AuditEntry } from './entry.ts'
 import type { AuditPlace } from './files.ts'
 import type { AuditHead } from './heads.ts'
+import { ownIntent, type Ending, type Intent, type OwnIntent, type WrittenIntent } from './intent.ts'
 import { openLeases } from './lease.ts'
 import { thisProcess } from './process-name.ts'
-import { openQueue } from './queue.ts'
-import type { AuditRecord, Outcome } from './record.ts'
+import { openQueue, type Adding } from './queue.ts'
+import type { AuditRecord, Unsealed } from './record.ts'
 import { unavailable } from './refusal.ts'
 
 export interface AuditLogOptions extends AuditPlace {
@@ -24,12 +25,7 @@ export interface AuditLogOptions extends AuditPlace {
   readonly now?: () => Date
 }
 
-export interface Intent {
-  readonly seq: number
-  done(data?: AuditData): Promise<AuditRecord>
-  failed(data?: AuditData): Promise<AuditRecord>
-  unknown(data?: AuditData): Promise<AuditRecord>
-}
+export type { Intent, WrittenIntent } from './intent.ts'
 
 export interface AuditLog extends AsyncDisposable {
   /** The newest head that this process knows. */
@@ -38,6 +34,8 @@ export interface AuditLog extends AsyncDisposable {
   append(entry: AuditEntry, outcome?: 'done' | 'failed'): Promise<AuditRecord>
   /** Before the effect. If it is refused, the effect must not take place. */
   begin(entry: AuditEntry): Promise<Intent>
+  /** For an effect that is quick: the intent stands in the log, and the disk is waited for while the effect is under way. */
+  beginWritten(entry: AuditEntry): Promise<WrittenIntent>
   /** Intent, effect, outcome. An effect that throws is recorded as failed, and its error passed on. */
   perform<T>(entry: AuditEntry, effect: (intent: Intent) => Promise<T>): Promise<T>
   /** Ends what is still open here as unknown, signs, and lets go. */
@@ -62,7 +60,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
     headEvery: settled.headEvery,
     lingerMs: settled.lingerMs,
   })
-  const own = new Map<number, Intent>()
+  const own = new Map<number, OwnIntent>()
   const by = thisProcess()
   let closing: Promise<void> | undefined
 
@@ -70,41 +68,29 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
     if (closing !== undefined) throw unavailable('it has been closed')
   }
 
-  const intentOf = (begun: AuditRecord): Intent => {
-    let ended: Outcome | undefined
-    const end = async (outcome: Outcome, data: AuditData = {}): Promise<AuditRecord> => {
-      const text = dataText(data)
-      if (ended !== undefined) throw unavailable(`intent ${begun.seq} has already ended as ${ended}`)
-      ended = outcome
-      try {
-        const { actor, action, subject, seq } = begun
-        const record = await queue.add({ actor, action, subject, outcome, intent: seq, by: null, dataText: text })
-        own.delete(seq)
-        return record
-      } catch (error) {
-        ended = undefined
-        throw error
-      }
-    }
-    return {
-      seq: begun.seq,
-      done: (data) => end('done', data),
-      failed: (data) => end('failed', data),
-      unknown: (data) => end('unknown', data),
-    }
+  const endOf = async (end: Unsealed, how: Ending): Promise<AuditRecord> => {
+    const record = await durably(queue.add(end, how))
+    if (end.intent !== null) own.delete(end.intent)
+    return record
+  }
+
+  const beginWritten = async (entry: AuditEntry): Promise<WrittenIntent> => {
+    requireOpen()
+    const { written, durable } = queue.add({ ...checkEntry(entry), outcome: 'intent', intent: null, by })
+    const begun = ownIntent(await written, endOf)
+    own.set(begun.intent.seq, begun)
+    return { ...begun.intent, onDisk: () => durable }
   }
 
   const begin = async (entry: AuditEntry): Promise<Intent> => {
-    requireOpen()
-    const begun = await queue.add({ ...checkEntry(entry), outcome: 'intent', intent: null, by })
-    const intent = intentOf(begun)
-    own.set(intent.seq, intent)
+    const intent = await beginWritten(entry)
+    await intent.onDisk()
     return intent
   }
 
   const closeAll = async (): Promise<void> => {
     try {
-      await Promise.all([...own.values()].map((intent) => intent.unknown({ reason: 'the log was closed first' })))
+      await Promise.all([...own.values()].map((intent) => intent.close()))
     } finally {
       await queue.close()
     }
@@ -116,9 +102,10 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
     },
     async append(entry, outcome = 'done') {
       requireOpen()
-      return queue.add({ ...checkEntry(entry), outcome, intent: null, by: null })
+      return durably(queue.add({ ...checkEntry(entry), outcome, intent: null, by: null }))
     },
     begin,
+    beginWritten,
     async perform(entry, effect) {
       const intent = await begin(entry)
       let result
@@ -136,4 +123,9 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
   }
   await queue.start()
   return log
+}
+
+async function durably({ written, durable }: Adding): Promise<AuditRecord> {
+  await durable
+  return written
 }

@@ -1,14 +1,15 @@
-// Group commit. What arrives while one batch is on its way to the disk forms the next, so the cost of a sync is shared by
-// all that wait for it, and a slow disk makes larger batches instead of longer queues.
+// Group commit. What arrives is written at once, in order; what is written while a sync is under way shares the next one, so a
+// slow disk makes larger batches instead of longer queues.
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Chain } from './chain.ts'
-import { commit, waitFor, type Waiting } from './commit.ts'
+import { commit, refuse, waitFor, type Waiting } from './commit.ts'
 import type { AuditPlace } from './files.ts'
 import type { Leases } from './lease.ts'
 import type { AuditRecord, Unsealed } from './record.ts'
 import { asUnavailable, isNoSpace } from './refusal.ts'
 import { markRecorded } from './repair.ts'
 import { giveReserve } from './reserve.ts'
+import { openSyncs } from './syncs.ts'
 
 export interface QueueOptions {
   readonly place: AuditPlace
@@ -19,11 +20,18 @@ export interface QueueOptions {
   readonly lingerMs: number
 }
 
+export interface Adding {
+  /** It stands in the log behind everything before it, or is refused. */
+  readonly written: Promise<AuditRecord>
+  /** It is on disk. */
+  readonly durable: Promise<void>
+}
+
 export interface Queue {
   /** Reads the log and records what a dead writer left open. */
   start(): Promise<void>
-  /** Settles when the record is on disk, or refused. */
-  add(record: Unsealed): Promise<AuditRecord>
+  /** A patient one asks for no sync of its own, and is on disk when the log is given back: that is soon. */
+  add(record: Unsealed, options?: { readonly isPatient?: boolean }): Adding
   /** Signs and lets go. Throws if the end of the log could not be signed. */
   close(): Promise<void>
 }
@@ -35,42 +43,72 @@ const letOthersMs = 4
 
 export function openQueue({ place, chain, leases, headEvery, lingerMs }: QueueOptions): Queue {
   const waiting: Waiting[] = []
+  const syncs = openSyncs(chain)
   let working: Promise<void> | undefined
   let timer: NodeJS.Timeout | undefined
   let isHeadDue = false
   let onAdded: (() => void) | undefined
 
-  /** True when something came. */
-  const lingered = (mostMs: number): Promise<boolean> =>
+  /** Until something came, or the other thing happened. */
+  const came = (other: (happened: () => void) => void): Promise<void> =>
     new Promise((resolve) => {
       const end = (): void => {
-        clearTimeout(patience)
-        onAdded = undefined
-        resolve(waiting.length > 0)
+        if (onAdded === end) onAdded = undefined
+        resolve()
       }
-      const patience = setTimeout(end, mostMs)
       onAdded = end
+      other(end)
     })
+
+  /** True when something came. */
+  const lingered = async (): Promise<boolean> => {
+    let patience: NodeJS.Timeout | undefined
+    await came((isOver) => (patience = setTimeout(isOver, lingerMs)))
+    clearTimeout(patience)
+    return waiting.length > 0
+  }
 
   const catchUp = async (): Promise<void> => {
     await chain.catchUp()
     const { repairs, ends } = chain.debts()
     const debts = [...repairs.map(({ record }) => record), ...ends]
+    if (debts.length === 0) return
     const batch = debts.map((record) => waitFor(record, { mayUseReserve: true }))
-    await commit(place, chain, batch)
-    await Promise.all(batch.map(({ answer }) => answer))
+    syncs.owe(await commit(place, chain, batch))
+    await Promise.all(batch.map(({ durable }) => durable.promise))
     for (const repair of repairs) markRecorded(place, repair)
   }
+
+  /** Whoever has the lock next finds everything on disk. */
+  const held = <T>(work: () => Promise<T>): Promise<T> =>
+    leases.hold(async () => {
+      try {
+        return await work()
+      } finally {
+        await syncs.settle()
+        chain.rest()
+      }
+    })
 
   /** True when it ended for the others' sake, with work left. */
   const turn = async (): Promise<boolean> => {
     await catchUp()
     const until = performance.now() + longestHoldMs
+    const hasTime = (forMs: number): boolean => performance.now() + forMs < until
+    const wantsMore = async (): Promise<boolean> => {
+      // While the disk is at work the lock is ours anyway.
+      for (let { underWay } = syncs; waiting.length === 0 && underWay !== undefined; { underWay } = syncs) {
+        const answered = underWay
+        await came((isOver) => void answered.then(isOver))
+      }
+      if (waiting.length > 0) return hasTime(0)
+      return lingerMs > 0 && !isHeadDue && hasTime(lingerMs) && (await lingered())
+    }
     do {
-      while (waiting.length > 0 && performance.now() < until)
-        await commit(place, chain, waiting.splice(0, mostPerBatch))
-    } while (lingerMs > 0 && !isHeadDue && performance.now() + lingerMs < until && (await lingered(lingerMs)))
-    const isCutShort = waiting.length > 0 || (lingerMs > 0 && performance.now() + lingerMs >= until)
+      while (waiting.length > 0 && hasTime(0)) syncs.owe(await commit(place, chain, waiting.splice(0, mostPerBatch)))
+    } while (await wantsMore())
+    const isCutShort = waiting.length > 0 || (lingerMs > 0 && !hasTime(lingerMs))
+    await syncs.settle()
     if (isHeadDue || chain.unsigned >= headEvery.records) await signIfPossible()
     return isCutShort
   }
@@ -84,14 +122,14 @@ export function openQueue({ place, chain, leases, headEvery, lingerMs }: QueueOp
   const work = async (): Promise<void> => {
     while (waiting.length > 0 || isHeadDue) {
       try {
-        if (await leases.hold(turn)) await delay(letOthersMs)
+        if ((await held(turn)) && leases.isShared()) await delay(letOthersMs)
       } catch (error) {
         isHeadDue = false
-        for (const each of waiting.splice(0)) each.reject(asUnavailable(error))
+        for (const each of waiting.splice(0)) refuse(each, asUnavailable(error))
       }
+      awaitHead()
     }
     working = undefined
-    awaitHead()
   }
 
   const awaitHead = (): void => {
@@ -106,19 +144,19 @@ export function openQueue({ place, chain, leases, headEvery, lingerMs }: QueueOp
 
   return {
     async start() {
-      await leases.hold(catchUp).catch((error: unknown) => {
+      await held(catchUp).catch((error: unknown) => {
         leases.close()
         throw asUnavailable(error)
       })
       awaitHead()
     },
-    add(record) {
+    add(record, { isPatient = false } = {}) {
       // An end may use the space that was kept for it; a beginning may not.
-      const added = waitFor(record, { mayUseReserve: record.intent !== null })
+      const added = waitFor(record, { mayUseReserve: record.intent !== null, isPatient })
       waiting.push(added)
       onAdded?.()
       working ??= work()
-      return added.answer
+      return { written: added.written.promise, durable: added.durable.promise }
     },
     async close() {
       clearTimeout(timer)
@@ -126,7 +164,7 @@ export function openQueue({ place, chain, leases, headEvery, lingerMs }: QueueOp
       await working
       clearTimeout(timer)
       try {
-        await leases.hold(async () => {
+        await held(async () => {
           await catchUp()
           await chain.sign().catch(async (error: unknown) => {
             if (!isNoSpace(error)) throw error

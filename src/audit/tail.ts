@@ -42,6 +42,15 @@ export function readTail(place: AuditPlace, from: Position): Tail {
   }
 }
 
+/** From its first record, which is believed to be what it says: who knows the last hash can tell whether it was. */
+export function readWholeSegment(place: AuditPlace, segment: number): Position {
+  const nothing: Position = { ...start, segment }
+  const bytes = readFrom(segmentPath(place, segment), 0, mostBytes)
+  const first = unseal(bytes.subarray(0, Math.max(0, bytes.indexOf(0x0a))))
+  if (first === undefined) throw damaged(place, nothing)
+  return readSegment(place, { ...nothing, seq: first.seq - 1, hash: first.prev }, []).position
+}
+
 function readSegment(place: AuditPlace, from: Position, records: Seen[]): Pick<Tail, 'position' | 'torn'> {
   const bytes = readFrom(segmentPath(place, from.segment), from.bytes, mostBytes)
   let position = from

@@ -61,7 +61,7 @@ export const errorTable = {
   ILLEGAL_TRANSITION: kind(409, 1, 'The run cannot go from the state it is in to the one asked for.'),
   RUN_ENDED: kind(409, 1, 'The run has ended, and nothing can be added to it.'),
   RECORD_DAMAGED: kind(422, 1, 'The record of the run is damaged, and is never mended by guessing.'),
-  AUDIT_UNAVAILABLE: kind(503, 125, 'The audit log cannot take the record, so nothing was done.'),
+  AUDIT_UNAVAILABLE: kind(503, 125, 'The audit log cannot take the record, or cannot promise that it is kept.'),
   STORE_UNAVAILABLE: kind(503, 125, 'The database cannot be reached, or did not answer in time.', true),
   STORE_INCOMPATIBLE: kind(503, 125, 'The database, or its engine, is of a version that this Glovebox cannot use.'),
   UNAUTHENTICATED: kind(401, 4, 'The request carries no token that is known and in force.'),

@@ -3,8 +3,9 @@
 //   await using audit = await openAudit(stateHome())
 //   await audit.perform({ actor: 'operator', action: 'sandbox.create', subject: id }, () => create(id))
 //
-// The intent is on disk before the change begins, its outcome before the answer is given. AUDIT_UNAVAILABLE and BUSY mean
-// that the change must not take place. Loaded on demand: what records nothing pays nothing.
+// The intent is on disk before the change begins, its outcome before the answer is given. What is quick may begin when its intent
+// is written (`beginWritten`) and must then wait for the disk before it answers. AUDIT_UNAVAILABLE and BUSY mean that the change
+// must not take place. Loaded on demand: what records nothing pays nothing.
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { HostPath } from '../contract/mount.ts'
@@ -14,7 +15,7 @@ import type { AuditRecord } from '../audit/record.ts'
 import type { VerifyOptions, VerifyReport } from '../audit/verify.ts'
 import { stateHome } from './state.ts'
 
-export type { AuditLog, Intent } from '../audit/log.ts'
+export type { AuditLog, Intent, WrittenIntent } from '../audit/log.ts'
 export type { AuditEntry, AuditData } from '../audit/entry.ts'
 export type { AuditHead } from '../audit/heads.ts'
 export type { AuditRecord, VerifyOptions, VerifyReport }

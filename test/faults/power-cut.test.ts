@@ -21,6 +21,7 @@ describe.skipIf(why !== undefined)(`a power cut${unless}`, () => {
   it('takes what was answered from a writer that skips fdatasync: the control', async () => {
     const { faults } = await cutPower({ seed: 2, ms: 2500, cuts: 4, manner: 'forgetful' })
     expect(faults.filter((fault) => /audit record \d+ was answered and is gone/.test(fault))).not.toEqual([])
+    expect(faults.filter((fault) => /the intent of [\d-]+ was answered and is gone/.test(fault))).not.toEqual([])
     expect(faults.filter((fault) => /event \d+ was answered as durable and is gone/.test(fault))).not.toEqual([])
   }, 120_000)
 })

@@ -66,14 +66,23 @@ export interface RouteSpec<Params, Query, Body> {
   readonly errors?: readonly ErrorCode[]
   /** The action in the audit log, for example `sandbox.create`. Default for all but GET: tag and method. */
   readonly audit?: string
-  /** The outcome is recorded behind the answer, which need not wait for a second sync; the intent, as always, before the effect. */
+  /** It begins when its intent stands in the log, and the disk is waited for before the answer, not before the effect. Its outcome is
+   * recorded behind the answer. For what ends soon and can be taken back, or lasts no longer than a power cut lets it. */
   readonly isQuick?: boolean
+  /** Keeps the server and the host busy; how much of it one caller may have under way is limited while others ask for something. */
+  readonly isHeavy?: boolean
   /** Goes on while the server drains: reading, and ending what runs. Default: only GET. */
   readonly whileDraining?: boolean
-  handle(call: Call<Params, Query, Body>): Promise<Answer>
+  handle(call: Call<Params, Query, Body>, recording: Recording): Promise<Answer>
   /** For a request that asks for a WebSocket. What it throws is answered as HTTP, before anything is upgraded. A route with it is
    * no operation of the document, which knows none of these. */
   attach?(call: Call<Params, Query, undefined>): Promise<Attached>
+}
+
+/** How the record of a change stands, for the handler of a quick one that makes something. */
+export interface Recording {
+  /** Until its intent is on disk. If it never will be, what was made is taken back first; then it throws. */
+  readonly whenRecorded: (takeBack: () => Promise<void>) => Promise<void>
 }
 
 /** One request, checked: the token is good for the scope, and the input fits its schemas. */

@@ -29,7 +29,7 @@ export async function auditMounted({ dist, directory, answers, cutMs }) {
   const faults = []
   const figures = { runs: 0, lostLazy: 0, flagged: 0, repaired: 0, unknownToUs: 0 }
 
-  async function auditAuditLog(home, owed, endedRuns) {
+  async function auditAuditLog(home, owed, endedRuns, told = []) {
     const place = { directory: join(directory, home, 'audit'), keyDirectory: join(directory, home, 'keys') }
     if (owed.length === 0 && !existsSync(place.directory)) return
     const before = verifyAudit(place.directory).verdict
@@ -48,6 +48,11 @@ export async function auditMounted({ dist, directory, answers, cutMs }) {
     )
     for (const runId of endedRuns)
       if (!ended.has(runId)) faults.push(`the end of ${runId} was answered and not audited`)
+    const intents = new Map(
+      records.flatMap(({ seq, outcome, subject }) => (outcome === 'intent' ? [[seq, subject]] : [])),
+    )
+    for (const { seq, subject } of told)
+      if (intents.get(seq) !== subject) faults.push(`the intent of ${subject} was answered and is gone`)
     for (const { seq, hash } of owed)
       if (there.get(seq) !== hash) faults.push(`audit record ${seq} was answered and is gone`)
   }
@@ -110,8 +115,9 @@ export async function auditMounted({ dist, directory, answers, cutMs }) {
   }
 
   const audited = answers.filter(({ what }) => what === 'audit')
+  const quick = answers.filter(({ what }) => what === 'quick')
   const endedRuns = answers.filter(({ what }) => what === 'ended').map(({ runId }) => runId)
-  await attempt('the audit log', () => auditAuditLog('.', audited, []))
+  await attempt('the audit log', () => auditAuditLog('.', audited, [], quick))
   await attempt('the audit log of the runs', () => auditAuditLog('state', [], endedRuns))
   const removed = new Set(answers.filter(({ what }) => what === 'removed').map(({ run }) => run))
   const runs = byRun(answers)

@@ -24,6 +24,7 @@ const keptRuns = 5
 const chance = chances(seed)
 
 fs.mkdirSync(join(place, 'runs'))
+fs.mkdirSync(join(place, 'effects'))
 // Where runs lie is the operator's and was there before; only what comes into it is a matter of ours.
 fs.fsyncSync(fs.openSync(place, 'r'))
 
@@ -122,19 +123,31 @@ async function trickle() {
   }
 }
 
+/** As the server does what is quick: the effect begins when its intent is written, and is told when the intent is on disk. */
+async function actQuickly(log, entry) {
+  const intent = await log.beginWritten(entry)
+  fs.writeFileSync(join(place, 'effects', entry.subject), '')
+  await intent.onDisk()
+  told({ what: 'quick', seq: intent.seq, subject: entry.subject })
+  intent.done({}, { isPatient: true }).then(({ seq, hash }) => told({ what: 'audit', seq, hash }))
+  fs.unlinkSync(join(place, 'effects', entry.subject))
+}
+
 async function audit() {
   const log = await openAuditLog({
     directory: join(place, 'audit'),
     keyDirectory: join(place, 'keys'),
     maxSegmentBytes: 60_000,
     headEvery: { records: 20, ms: 50 },
+    lingerMs: 5,
   })
   const entry = (subject) => ({ actor: 'test', action: 'thing.made', subject })
   const tell = ({ seq, hash }) => told({ what: 'audit', seq, hash })
   await Promise.all(
-    [0, 1, 2].map(async (lane) => {
+    [0, 1, 2, 3, 4].map(async (lane) => {
       for (let count = 0; ; count++) {
-        if (lane > 0) tell(await log.append(entry(`${lane}-${count}`)))
+        if (lane > 2) await actQuickly(log, entry(`${lane}-${count}`))
+        else if (lane > 0) tell(await log.append(entry(`${lane}-${count}`)))
         else tell(await (await log.begin(entry(`${lane}-${count}`))).done())
         if (chance(3) === 0) await delay(chance(20))
       }
