@@ -9,6 +9,7 @@ import { cliBench } from './cli.ts'
 import { dockerBenches } from './docker.ts'
 import { execBenches, workspaceBench } from './exec.ts'
 import { flatBench } from './flat.ts'
+import { floodBenches } from './flood.ts'
 import { forkBenches } from './fork.ts'
 import { lockBenches } from './locks.ts'
 import { poolBenches, poolHttpBenches, poolIdleBench } from './pool.ts'
@@ -18,6 +19,7 @@ import { searchBenches } from './search.ts'
 import { serverBenches } from './server.ts'
 import { shellBenches } from './shells.ts'
 import { serverStartBench } from './server-start.ts'
+import { tokenBenches } from './tokens.ts'
 
 const benches = {
   exec: execBenches,
@@ -38,6 +40,8 @@ const benches = {
   'pool-idle': poolIdleBench,
   server: serverBenches,
   'server-start': serverStartBench,
+  tokens: tokenBenches,
+  flood: floodBenches,
 } as const
 
 const args = process.argv.slice(2)

@@ -71,11 +71,20 @@ export function checkArguments(argv: readonly string[]): void {
 
 export function boundaryFailed(backend: string, reason: string, collected: Pick<Collected, 'stderr'>): GloveboxError {
   const said = Buffer.from(collected.stderr.bytes).toString('utf8').trim()
+  if (reason === cwdGone || said.startsWith("bwrap: Can't chdir to ")) return withoutCwd()
   return new GloveboxError('BOUNDARY_FAILED', `Cannot run the command: ${backend} could not set up the boundary`, {
     hint: 'Nothing has run. `glovebox doctor` tells what is wrong with the backend.',
     operatorDetail: said === '' ? reason : `${reason}: ${said}`,
   })
 }
+
+/** As the keepers of bwrap and docker say it. A guest can remove a directory, or leave a link to nowhere: that is no fault of the host. */
+const cwdGone = 'the working directory cannot be entered'
+
+const withoutCwd = (): GloveboxError =>
+  new GloveboxError('NOT_FOUND', 'Cannot run the command: its working directory is gone, or cannot be entered', {
+    hint: 'Nothing has run. Choose a directory that is there.',
+  })
 
 export function toResult(collected: Collected, plan: Plan, cwd: GuestPath): ExecResult {
   const { ended, stdout, stderr, durationMs } = collected

@@ -56,9 +56,21 @@ describe('the desk of tokens', () => {
     expect((await desk.find(other.secret))?.revoked_at).not.toBeNull()
   })
 
-  it('strangers who make up tokens do not fill the memory', async () => {
-    const desk = openTokenDesk(memoryTable())
-    for (let made = 0; made < 25_000; made++) await desk.find(`gbx_${made}`)
-    expect(await desk.find('gbx_1')).toBeUndefined()
+  it('remembers a token in force and no other, so each refusal is looked up', async () => {
+    const table = memoryTable()
+    const desk = openTokenDesk(table)
+    const good = await desk.issue(request)
+    const over = await desk.issue({ ...request, expiresAt: '2020-01-01T00:00:00.000Z' })
+    const revoked = await desk.issue(request)
+    await desk.revoke(revoked.info.id)
+    for (const secret of [good.secret, over.secret, revoked.secret, 'gbx_unknown']) await desk.find(secret)
+    expect(desk.remembered(good.secret)?.id).toBe(good.info.id)
+    table.lookups = 0
+    for (const secret of [over.secret, revoked.secret, 'gbx_unknown']) {
+      expect(desk.remembered(secret)).toBeUndefined()
+      await desk.find(secret)
+    }
+    await desk.findNone()
+    expect(table.lookups).toBe(4)
   })
 })

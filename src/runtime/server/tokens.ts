@@ -1,14 +1,15 @@
-// Tokens: made, found and revoked. The database has only hashes. What was found is believed for a few seconds, so that a
-// busy caller does not ask the database each time; a revoked token is therefore good for at most that long.
+// Tokens: made, found and revoked. The database has only hashes. A token in force is believed for a few seconds, so that a
+// busy caller does not ask the database each time; a revoked one is therefore good for at most that long. Of all others nothing is
+// remembered: each refusal costs one look-up, whatever its reason, and strangers who make tokens up fill no memory.
 import { createHash, randomBytes } from 'node:crypto'
 import { v7 } from 'uuid'
 import type { Page, PageRequest, TokenRow, TokenScope, TokenTable } from '../../contract/store.ts'
 import { tokenPrefix, type TokenInfo } from '../../contract/token.ts'
 
 const believedMs = 5000
-/** Strangers can make up tokens without end; what is not one is remembered for a moment only, and not all of it. */
-const unknownMs = 1000
 const maxRemembered = 10_000
+/** Clocks of two machines may differ by so much; a token may be used so much before it begins, and no longer than it lasts. */
+const skewMs = 60_000
 
 export interface IssueRequest {
   readonly name: string
@@ -21,8 +22,12 @@ export interface IssueRequest {
 export interface TokenDesk {
   /** The secret exists only in this answer. */
   issue(request: IssueRequest): Promise<{ readonly secret: string; readonly info: TokenInfo }>
+  /** One that is in force, if it was found a moment ago. */
+  remembered(secret: string): TokenRow | undefined
   /** By the secret. Expired and revoked ones too. */
   find(secret: string): Promise<TokenRow | undefined>
+  /** As long as `find` takes for one that is not known. */
+  findNone(): Promise<void>
   show(id: string): Promise<TokenInfo | undefined>
   list(filter: { readonly project?: string | undefined }, page: PageRequest): Promise<Page<TokenInfo>>
   /** False if there is none. */
@@ -31,16 +36,23 @@ export interface TokenDesk {
 }
 
 interface Remembered {
-  readonly row: TokenRow | undefined
+  readonly row: TokenRow
   readonly until: number
 }
 
 export function openTokenDesk(table: TokenTable, now: () => number = () => performance.now()): TokenDesk {
   const remembered = new Map<string, Remembered>()
 
-  const remember = (hash: string, row: TokenRow | undefined): void => {
+  const rememberedAs = (hash: string): TokenRow | undefined => {
+    const known = remembered.get(hash)
+    return known !== undefined && known.until > now() && isInForce(known.row, Date.now()) ? known.row : undefined
+  }
+  const lookUp = async (hash: string): Promise<TokenRow | undefined> => {
+    const row = await table.findByHash(hash)
+    if (row === undefined || !isInForce(row, Date.now())) return row
     if (remembered.size >= maxRemembered) remembered.clear()
-    remembered.set(hash, { row, until: now() + (row === undefined ? unknownMs : believedMs) })
+    remembered.set(hash, { row, until: now() + believedMs })
+    return row
   }
 
   return {
@@ -61,14 +73,12 @@ export function openTokenDesk(table: TokenTable, now: () => number = () => perfo
       await table.insert(row)
       return { secret, info: infoOf(row) }
     },
+    remembered: (secret) => rememberedAs(hashOf(secret)),
     async find(secret) {
       const hash = hashOf(secret)
-      const known = remembered.get(hash)
-      if (known !== undefined && known.until > now()) return known.row
-      const row = await table.findByHash(hash)
-      remember(hash, row)
-      return row
+      return rememberedAs(hash) ?? lookUp(hash)
     },
+    findNone: async () => void (await lookUp(hashOf(standIn))),
     async show(id) {
       const row = await table.find(id)
       return row === undefined ? undefined : infoOf(row)
@@ -85,6 +95,18 @@ export function openTokenDesk(table: TokenTable, now: () => number = () => perfo
     count: () => table.count(),
   }
 }
+
+/** Nobody's, and as long as one that is, so that its hash takes as long. 32 bytes never read so: their last letter stands for four bits. */
+const standIn = `${tokenPrefix}${'-'.repeat(43)}`
+
+export const isInForce = (row: TokenRow, now: number): boolean =>
+  row.revoked_at === null &&
+  !isExpired(row, now) &&
+  (row.not_before === null || Date.parse(row.not_before) - skewMs <= now)
+
+/** A time that cannot be read has come. */
+export const isExpired = ({ expires_at }: TokenRow, now: number): boolean =>
+  expires_at !== null && !(now < Date.parse(expires_at))
 
 const hashOf = (secret: string): string => createHash('sha256').update(secret).digest('hex')
 

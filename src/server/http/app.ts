@@ -1,26 +1,29 @@
 // The HTTP face. It turns a request into a call of a route's handler and the answer into a response, in one order for all:
-// host and origin, token, scope, share of the server, input, record, work. A route cannot skip a step, since it only declares
-// itself. It promises one shape for every error, an audit record before every change, and no secret in a log line. It must
+// host and origin, token, share of the server, turn (gate.ts), scope, input, record, work. A route cannot skip a step, since it only
+// declares itself. It promises one shape for every error, an audit record before every change, and no secret in a log line. It must
 // not know what any route does, nor which backends there are.
 import type { HttpBindings } from '@hono/node-server'
 import { type Context, Hono } from 'hono'
-import { v7 } from 'uuid'
 import { GloveboxError } from '../../errors/error.ts'
 import { renderForOperator } from '../../errors/render.ts'
 import type { AuditLog } from '../../runtime/audit.ts'
 import type { Answer } from './answer.ts'
-import { requireScope, type Authenticate } from './auth.ts'
+import { requireScope } from './auth.ts'
 import { readBytes } from './body.ts'
 import type { Deliveries } from './deliveries.ts'
 import type { Drain } from './drain.ts'
-import { guard, originHeaders, preflightHeaders, type GuardRules } from './guard.ts'
+import type { Entry } from './gate.ts'
+import { originHeaders, preflightHeaders } from './guard.ts'
+import type { Lanes } from './lanes.ts'
+import type { Leftovers } from './leftovers.ts'
 import type { Limits } from './limits.ts'
 import type { Log } from './logs.ts'
 import type { Metrics } from './metrics.ts'
 import type { Principal } from './principal.ts'
 import { isFault, problemOf } from './problem.ts'
+import { recorded, unrecorded } from './recorded.ts'
 import type { Refusals } from './refusals.ts'
-import { check, queryOf, readBody, refuseQuery } from './request.ts'
+import { check, queryOf, readBody, refuseQuery, sha256Of } from './request.ts'
 import { respond, respondProblem } from './respond.ts'
 import type { Call, Route } from './route.ts'
 import { matcherOf } from './table.ts'
@@ -28,19 +31,19 @@ import type { Throttle } from './throttle.ts'
 
 export interface AppParts {
   readonly routes: readonly Route[]
-  readonly authenticate: Authenticate
-  readonly rules: GuardRules
   readonly limits: Limits
-  readonly throttle: Throttle
-  readonly audit: Pick<AuditLog, 'begin'>
+  readonly throttle: Pick<Throttle, 'enterStream'>
+  readonly audit: Pick<AuditLog, 'begin' | 'beginWritten'>
   readonly refusals: Refusals
   readonly log: Log
   readonly metrics: Metrics
   readonly drain: Drain
   readonly deliveries: Deliveries
+  readonly leftovers: Leftovers
+  readonly lanes: Lanes
 }
 
-type Env = { Bindings: HttpBindings }
+type Env = { Bindings: HttpBindings & { readonly entry: Entry } }
 
 /** What is known of a request while it is served, for the answer and the log. */
 interface Serving {
@@ -85,14 +88,18 @@ const missing = (allow: readonly string[]): Route => ({
 })
 
 async function serve(c: Context<Env>, route: Route, parts: AppParts): Promise<Response> {
-  const serving: Serving = { requestId: `req_${v7().replaceAll('-', '')}`, begun: performance.now(), headers: {} }
+  const { entry } = c.env
+  const { requestId, begun } = entry
+  const serving: Serving = { requestId, begun, headers: {} }
   serving.headers['x-request-id'] = serving.requestId
   if (parts.drain.isDraining) serving.headers['connection'] = 'close'
   let response: Response
   try {
     response = await answer(c, route, { parts, serving })
   } catch (error) {
-    response = refuse(error, route, { parts, serving })
+    response = refuse(c, error, route, { parts, serving })
+  } finally {
+    entry.leave()
   }
   tell(c, route, { parts, serving, status: serving.status ?? response.status })
   return response
@@ -105,67 +112,42 @@ interface InHand {
 
 async function answer(c: Context<Env>, route: Route, hand: InHand): Promise<Response> {
   const { parts, serving } = hand
-  const { incoming } = c.env
-  const asked = { method: incoming.method ?? '', url: incoming.url ?? '', rawHeaders: incoming.rawHeaders }
-  const origin = guard(asked, parts.rules)
+  const { entry, incoming } = c.env
+  const { origin, principal } = entry
   if (origin !== undefined) Object.assign(serving.headers, originHeaders(origin))
-  if (asked.method === 'OPTIONS' && origin !== undefined)
+  if (entry.refusal !== undefined) throw entry.refusal
+  if (incoming.method === 'OPTIONS' && origin !== undefined)
     return respond({ kind: 'empty', status: 204, headers: preflightHeaders }, responding(c, hand))
   if (route.scope === 'open')
-    return respond(await route.handle(callOf(c, route, nobody, { hand })), responding(c, hand))
+    return respond(await route.handle(callOf(c, route, nobody, { hand }), unrecorded), responding(c, hand))
 
-  const principal = await parts.authenticate(incoming.headers.authorization)
+  if (principal === undefined) throw new Error('a request without a token came to a route that asks for one')
   serving.principal = principal
-  const leave = parts.throttle.enter(principal.tokenId)
-  try {
-    if (!parts.drain.isDraining || (route.whileDraining ?? route.method === 'get')) {
-      // A path that is not there is told to whoever may ask at all.
-      if (route.tag !== 'none') requireScope(principal, route.scope)
-      return respond(await perform(c, route, principal, hand), responding(c, hand))
-    }
-    throw parts.drain.refusal()
-  } finally {
-    leave()
-  }
+  if (parts.drain.isDraining && !(route.whileDraining ?? route.method === 'get')) throw parts.drain.refusal()
+  // A path that is not there is told to whoever may ask at all.
+  if (route.tag !== 'none') requireScope(principal, route.scope)
+  return respond(await perform(c, route, principal, hand), responding(c, hand))
 }
 
 async function perform(c: Context<Env>, route: Route, principal: Principal, hand: InHand): Promise<Answer> {
   const { parts } = hand
   const { incoming } = c.env
   const url = incoming.url ?? ''
-  if (route.tag === 'none') return route.handle(callOf(c, route, principal, { hand }))
+  if (route.tag === 'none') return route.handle(callOf(c, route, principal, { hand }), unrecorded)
   const params = check('path', route.params, c.req.param())
   if (route.query === undefined) refuseQuery(url)
   const query = check('query', route.query, route.query === undefined ? {} : queryOf(url))
-  const { value, sha256 } = await readBody(incoming, route, parts.limits)
-  const call = callOf(c, route, principal, { hand, params, query, body: value, bodySha256: sha256 })
-  return route.method === 'get' ? route.handle(call) : recorded(c, route, call, parts)
-}
-
-/** The intent is on disk before the change begins, and its outcome before the answer is given. */
-async function recorded(c: Context<Env>, route: Route, call: Call, { audit, log }: AppParts): Promise<Answer> {
-  const { principal, requestId } = call
-  const intent = await audit.begin({
-    actor: principal.actor,
-    action: route.audit ?? `${route.tag}.${route.method}`,
-    subject: c.req.path.slice(0, 512),
-    data: { requestId, project: principal.project },
-  })
-  let done: Answer
+  const { value, bytes } = await readBody(incoming, route, parts.limits)
+  const call = callOf(c, route, principal, { hand, params, query, body: value, bytes })
+  if (route.method === 'get') return route.handle(call, unrecorded)
+  if (route.isHeavy !== true) return recorded(c.req.path, route, call, parts)
+  const leave = await parts.lanes.take(principal.actor)
   try {
-    done = await route.handle(call)
-  } catch (error) {
-    await intent.failed({ code: error instanceof GloveboxError ? error.code : 'INTERNAL' })
-    throw error
+    if (incoming.socket.destroyed) throw new GloveboxError('CANCELLED', 'Cannot go on: whoever asked for it has gone')
+    return await recorded(c.req.path, route, call, parts)
+  } finally {
+    leave()
   }
-  const location = 'headers' in done ? done.headers?.['location'] : undefined
-  const recording = intent.done(location === undefined ? {} : { made: location })
-  if (route.isQuick !== true) await recording
-  else
-    recording.catch((error: unknown) =>
-      log.error({ requestId, ...renderForOperator(error) }, 'an outcome was not recorded'),
-    )
-  return done
 }
 
 const nobody: Principal = {
@@ -177,8 +159,9 @@ const nobody: Principal = {
   stillGood: async () => true,
 }
 
-interface Input extends Partial<Pick<Call, 'params' | 'query' | 'body' | 'bodySha256'>> {
+interface Input extends Partial<Pick<Call, 'params' | 'query' | 'body'>> {
   readonly hand: InHand
+  readonly bytes?: Uint8Array
 }
 
 function callOf(c: Context<Env>, route: Route, principal: Principal, input: Input): Call {
@@ -190,7 +173,9 @@ function callOf(c: Context<Env>, route: Route, principal: Principal, input: Inpu
     params: input.params,
     query: input.query,
     body: input.body,
-    bodySha256: input.bodySha256 ?? '',
+    get bodySha256() {
+      return sha256Of(incoming, input.bytes ?? new Uint8Array())
+    },
     get signal() {
       gone ??= abortedWith(outgoing)
       return gone.signal
@@ -218,6 +203,7 @@ const alreadySent = new Response(null, { headers: { 'x-hono-already-sent': 'true
 function responding(c: Context<Env>, { parts, serving }: InHand) {
   const { principal, requestId } = serving
   const { outgoing } = c.env
+  closeBehind(c, { parts, serving })
   const cut = (why: unknown): void => {
     parts.log.warn({ requestId, ...renderForOperator(why) }, 'an answer was cut off')
     outgoing.destroy()
@@ -247,7 +233,13 @@ function responding(c: Context<Env>, { parts, serving }: InHand) {
   }
 }
 
-function refuse(error: unknown, route: Route, { parts, serving }: InHand): Response {
+/** More of a body is still to come than is worth waiting for. */
+function closeBehind(c: Context<Env>, { parts, serving }: InHand): void {
+  if (parts.leftovers.closeBehind(c.env.incoming)) serving.headers['connection'] = 'close'
+}
+
+function refuse(c: Context<Env>, error: unknown, route: Route, { parts, serving }: InHand): Response {
+  closeBehind(c, { parts, serving })
   const { requestId, headers, principal } = serving
   if (error instanceof GloveboxError) {
     const { code } = error

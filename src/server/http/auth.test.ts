@@ -19,12 +19,27 @@ const row: TokenRow = {
   created_by: null,
 }
 
-async function outcomeOf(change: Partial<TokenRow>): Promise<string> {
-  const authenticate = createAuthenticator({ find: async () => ({ ...row, ...change }) }, () => now)
-  return authenticate('Bearer gbx_known').then(
-    () => 'good',
-    (error: unknown) => (isGloveboxError(error) ? error.code : 'a fault'),
-  )
+async function outcomeOf(
+  change: Partial<TokenRow>,
+  header: string | undefined = 'Bearer gbx_known',
+  count: () => void = () => {},
+): Promise<string> {
+  const found = { ...row, ...change }
+  const desk = {
+    remembered: () => undefined,
+    find: async () => {
+      count()
+      return header === 'Bearer gbx_unknown' ? undefined : found
+    },
+    findNone: async () => count(),
+  }
+  const authenticate = createAuthenticator(desk, () => now)
+  try {
+    await authenticate(header)
+    return 'good'
+  } catch (error) {
+    return isGloveboxError(error) ? error.code : 'a fault'
+  }
 }
 
 describe('a token that is known', () => {
@@ -43,5 +58,40 @@ describe('a token that is known', () => {
     ['that was revoked and is over', { revoked_at: at(-1), expires_at: at(-2) }, 'UNAUTHENTICATED'],
   ])('%s is judged so', async (_, change, outcome) => {
     expect(await outcomeOf(change)).toBe(outcome)
+  })
+})
+
+describe('a token that is refused', () => {
+  it.each([
+    ['none', undefined, {}],
+    ['an empty one', 'Bearer ', {}],
+    ['of another scheme', 'Basic gbx_known', {}],
+    ['with strange bytes', 'Bearer gbx_\u00e9', {}],
+    ['a very long one', `Bearer ${'a'.repeat(10_000)}`, {}],
+    ['an unknown one', 'Bearer gbx_unknown', {}],
+    ['one that was revoked', 'Bearer gbx_known', { revoked_at: at(-1) }],
+    ['one that is over', 'Bearer gbx_known', { expires_at: at(-1) }],
+    ['one that begins later', 'Bearer gbx_known', { not_before: at(61) }],
+  ])('every refusal takes one look-up: %s', async (_, header, change) => {
+    let lookups = 0
+    expect(await outcomeOf(change, header ?? '', () => (lookups += 1))).toMatch(/^(?:UNAUTHENTICATED|TOKEN_EXPIRED)$/)
+    expect(lookups).toBe(1)
+  })
+
+  it('a database that fails is not told to whoever showed no token', async () => {
+    const broken = async (): Promise<never> => {
+      throw new Error('no database')
+    }
+    const authenticate = createAuthenticator({ remembered: () => undefined, find: broken, findNone: broken })
+    await expect(authenticate(undefined)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
+    await expect(authenticate('Bearer gbx_some')).rejects.toThrow('no database')
+  })
+
+  it('one that is remembered needs no look-up, unless its time has come', async () => {
+    const find = async (): Promise<TokenRow> => ({ ...row, expires_at: at(0) })
+    const desk = { remembered: () => ({ ...row, expires_at: at(1) }), find, findNone: async () => {} }
+    expect(createAuthenticator(desk, () => now)('Bearer gbx_known')).toMatchObject({ tokenId: row.id })
+    const later = createAuthenticator(desk, () => now + 1000)('Bearer gbx_known')
+    await expect(later).rejects.toMatchObject({ code: 'TOKEN_EXPIRED' })
   })
 })

@@ -1,12 +1,9 @@
 // From the Authorization header to a principal. A token is looked up by its hash, so no comparison with a secret takes a time
-// that depends on it; every refusal looks the same, but for a token that was good and whose time is over.
+// that depends on it; every refusal looks the same and takes as long, but for a token that was good and whose time is over.
 import type { TokenRow, TokenScope } from '../../contract/store.ts'
 import { GloveboxError } from '../../errors/error.ts'
-import type { TokenDesk } from '../../runtime/server/tokens.ts'
+import { isExpired, isInForce, type TokenDesk } from '../../runtime/server/tokens.ts'
 import type { Principal } from './principal.ts'
-
-/** Clocks of two machines may differ by so much; a token may be used so much before it begins, and no longer than it lasts. */
-const skewMs = 60_000
 
 const implied: Readonly<Record<TokenScope, readonly TokenScope[]>> = {
   read: ['read'],
@@ -14,18 +11,42 @@ const implied: Readonly<Record<TokenScope, readonly TokenScope[]>> = {
   admin: ['read', 'exec', 'admin'],
 }
 
-export type Authenticate = (authorization: string | undefined) => Promise<Principal>
+/** At once for a token that is remembered; else when it was looked up. */
+export type Authenticate = (authorization: string | undefined) => Principal | Promise<Principal>
 
-export function createAuthenticator(desk: Pick<TokenDesk, 'find'>, now: () => number = Date.now): Authenticate {
-  return async (authorization) => {
-    const secret = bearerOf(authorization)
-    const row = secret === undefined ? undefined : await desk.find(secret)
-    if (secret === undefined || row === undefined) throw unauthenticated()
-    requireInForce(row, now())
-    return principalOf(row, async () => {
+type Desk = Pick<TokenDesk, 'remembered' | 'find' | 'findNone'>
+
+export function createAuthenticator(desk: Desk, now: () => number = Date.now): Authenticate {
+  const principals = new WeakMap<TokenRow, Principal>()
+  const principalOf = (row: TokenRow, secret: string): Principal => {
+    const known = principals.get(row)
+    if (known !== undefined) return known
+    const stillGood = async (): Promise<boolean> => {
       const current = await desk.find(secret)
       return current !== undefined && isInForce(current, now())
-    })
+    }
+    const principal = makePrincipal(row, stillGood)
+    principals.set(row, principal)
+    return principal
+  }
+  const lookUp = async (secret: string): Promise<Principal> => {
+    const row = await desk.find(secret)
+    if (row === undefined) throw unauthenticated()
+    requireInForce(row, now())
+    return principalOf(row, secret)
+  }
+  // SECURITY: how long a refusal takes must not tell what was wrong with the token, so one that cannot be a token, or is not
+  // there at all, is looked up like any other. src/server/http/auth.test.ts: "every refusal takes one look-up: %s"
+  const lookUpNone = async (): Promise<never> => {
+    // What a database that fails has to say is not for whoever showed nothing.
+    await desk.findNone().catch(() => undefined)
+    throw unauthenticated()
+  }
+  return (authorization) => {
+    const secret = bearerOf(authorization)
+    if (secret === undefined) return lookUpNone()
+    const row = desk.remembered(secret)
+    return row === undefined || !isInForce(row, now()) ? lookUp(secret) : principalOf(row, secret)
   }
 }
 
@@ -42,16 +63,7 @@ function requireInForce(row: TokenRow, now: number): void {
   throw unauthenticated()
 }
 
-const isInForce = (row: TokenRow, now: number): boolean =>
-  row.revoked_at === null &&
-  !isExpired(row, now) &&
-  (row.not_before === null || Date.parse(row.not_before) - skewMs <= now)
-
-/** A time that cannot be read has come. */
-const isExpired = ({ expires_at }: TokenRow, now: number): boolean =>
-  expires_at !== null && !(now < Date.parse(expires_at))
-
-const principalOf = (row: TokenRow, stillGood: () => Promise<boolean>): Principal => ({
+const makePrincipal = (row: TokenRow, stillGood: () => Promise<boolean>): Principal => ({
   tokenId: row.id,
   scopes: new Set(row.scopes.flatMap((scope) => implied[scope])),
   project: row.project,

@@ -4,52 +4,123 @@ import type { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { GloveboxError } from '../../errors/error.ts'
 
-export async function readBytes(incoming: IncomingMessage, maxBytes: number): Promise<Buffer> {
+/** Inflated at a time: so much may be made beyond the limit before it is noticed. */
+const inflatedBytes = 16 * 1024
+
+export function readBytes(incoming: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const declared = Number(incoming.headers['content-length'] ?? 0)
-  if (declared > maxBytes) throw tooLarge(maxBytes)
+  if (declared > maxBytes) return Promise.reject(tooLarge(maxBytes))
   const encoding = incoming.headers['content-encoding']
-  if (encoding === undefined || encoding === 'identity') return gather(incoming, maxBytes)
+  if (encoding === undefined || encoding === 'identity') return gather(incoming, { maxBytes, declared })
   if (encoding === 'gzip') return inflate(incoming, maxBytes)
-  throw new GloveboxError('UNSUPPORTED_MEDIA_TYPE', 'Cannot read the body: its Content-Encoding is not known', {
-    hint: 'Send it as it is, or with gzip.',
+  return Promise.reject(
+    new GloveboxError('UNSUPPORTED_MEDIA_TYPE', 'Cannot read the body: its Content-Encoding is not known', {
+      hint: 'Send it as it is, or with gzip.',
+    }),
+  )
+}
+
+interface Expected {
+  readonly maxBytes: number
+  /** As the sender says; 0 where it does not. */
+  readonly declared: number
+}
+
+/** By events: an iterator over the same stream costs a quarter of a millisecond more, and most bodies are one chunk. */
+function gather(source: Readable, { maxBytes, declared }: Expected): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const gathered = createPieces()
+    const onData = (chunk: Buffer): void => {
+      if (gathered.total + chunk.length > maxBytes) return stop(() => reject(tooLarge(maxBytes)))
+      gathered.add(chunk, { isAll: chunk.length === declared })
+    }
+    const onEnd = (): void => stop(() => resolve(gathered.whole()))
+    const onBroken = (cause?: unknown): void =>
+      stop(() => reject(new GloveboxError('INVALID_INPUT', 'Cannot read the body: it broke off', { cause })))
+    const stop = (settle: () => void): void => {
+      source.off('data', onData).off('end', onEnd).off('error', onBroken).off('close', onBroken)
+      // A fault that comes later has nobody left to be told to.
+      source.on('error', () => {})
+      source.pause()
+      settle()
+    }
+    if (source.destroyed) return onBroken(source.errored)
+    source.on('data', onData).on('end', onEnd).on('error', onBroken).on('close', onBroken)
   })
 }
 
-async function gather(source: Readable, maxBytes: number): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  let total = 0
-  try {
-    for await (const chunk of source.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-      total += chunk.length
-      if (total > maxBytes) throw tooLarge(maxBytes)
-      chunks.push(chunk)
-    }
-  } catch (error) {
-    if (error instanceof GloveboxError) throw error
-    throw new GloveboxError('INVALID_INPUT', 'Cannot read the body: it broke off', { cause: error })
+/** What is smaller is copied together with its neighbours, into one of these at a time. */
+const smallBytes = 4 * 1024
+const slabBytes = 16 * 1024
+
+interface Pieces {
+  readonly total: number
+  add(chunk: Buffer, of: { readonly isAll: boolean }): void
+  whole(): Buffer
+}
+
+/** Somebody may send one byte at a time, and each of a million chunks would cost a hundred times what is in it. */
+function createPieces(): Pieces {
+  const pieces: Buffer[] = []
+  let slab = Buffer.alloc(0)
+  let [from, to, total] = [0, 0, 0]
+  const endPiece = (): void => {
+    if (to > from) pieces.push(slab.subarray(from, to))
+    from = to
   }
-  return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)
+  return {
+    get total() {
+      return total
+    },
+    add(chunk, { isAll }) {
+      total += chunk.length
+      if (isAll || chunk.length >= smallBytes) {
+        endPiece()
+        pieces.push(chunk)
+        return
+      }
+      if (slab.length - to < chunk.length) {
+        endPiece()
+        slab = Buffer.allocUnsafeSlow(slabBytes)
+        from = to = 0
+      }
+      to += chunk.copy(slab, to)
+    },
+    whole() {
+      endPiece()
+      return pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces, total)
+    },
+  }
 }
 
 /**
  * SECURITY: a few kilobytes of gzip can become gigabytes. What comes out is counted, and the rest is never inflated.
- * test/e2e/server-input: "a body that inflates beyond the limit is refused at the limit"
+ * test/faults/server-flood: "a body that inflates to a gibibyte, or never ends, costs the server less than 16 MiB"
  */
 async function inflate(incoming: IncomingMessage, maxBytes: number): Promise<Buffer> {
-  const gunzip = createGunzip()
-  incoming.on('error', (error) => gunzip.destroy(error))
+  const gunzip = createGunzip({ chunkSize: inflatedBytes })
+  // One that has come whole is closed, too, while the last of it is inflated.
+  const onBroken = (): void => {
+    if (!incoming.readableEnded) gunzip.destroy(incoming.errored ?? new Error('it broke off'))
+  }
+  incoming.once('close', onBroken)
+  incoming.on('error', onBroken)
   incoming.pipe(gunzip)
   try {
-    return await gather(gunzip, maxBytes)
+    return await gather(gunzip, { maxBytes, declared: 0 })
   } finally {
+    incoming.off('close', onBroken)
     incoming.unpipe(gunzip)
+    incoming.pause()
     gunzip.destroy()
   }
 }
 
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
 export const decodeText = (bytes: Uint8Array): string => {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    return utf8.decode(bytes)
   } catch {
     throw new GloveboxError('INVALID_INPUT', 'Cannot read the body: it is not UTF-8')
   }

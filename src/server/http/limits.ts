@@ -1,4 +1,5 @@
 // How much of anything one request, one connection or one token may have. The operator moves them; nobody else does.
+import { availableParallelism } from 'node:os'
 
 const seconds = 1000
 const kibibyte = 1024
@@ -20,7 +21,8 @@ export interface Limits {
   /** Requests of one token at the same time, and its event streams. */
   readonly inFlightPerToken: number
   readonly streamsPerToken: number
-  /** Requests of one token: so many each second, and so many at once after a rest. */
+  /** Requests of one token: so many each second, and so many at once after a rest. Requests without a token in force count for the
+   * address that they come from. */
   readonly requestsPerSecond: number
   readonly burst: number
   /** An idle stream says that it lives; one whose reader takes nothing for so long is closed. */
@@ -42,8 +44,9 @@ export const defaultLimits: Limits = {
   connections: 8192,
   inFlightPerToken: 256,
   streamsPerToken: 128,
-  requestsPerSecond: 2000,
-  burst: 4000,
+  // What is refused must leave the server time for others, and one core answers all requests: the others do the work behind them.
+  requestsPerSecond: Math.min(2000, 500 * availableParallelism()),
+  burst: 256,
   heartbeatMs: 15 * seconds,
   stalledMs: 45 * seconds,
   pageRows: 100,

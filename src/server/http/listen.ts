@@ -23,6 +23,9 @@ export interface Listening {
 }
 
 const slowlyMs = 1000
+/** Connections that wait to be accepted. Beyond them the kernel drops whoever comes, and a caller tries again a second later: a crowd of
+ * one caller must not fill this place for the others. The kernel's own limit counts too. */
+const backlog = 4096
 
 export interface Listeners {
   readonly onRequest: RequestListener
@@ -64,7 +67,7 @@ function open(server: Server, place: Place): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => reject(cannotListen(error)))
     if ('port' in place) {
-      server.listen(place.port, place.host, resolve)
+      server.listen(place.port, place.host, backlog, resolve)
       return
     }
     // A file that a killed server left would be in the way.

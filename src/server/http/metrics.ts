@@ -9,6 +9,8 @@ export interface Metrics {
     readonly status: number
     readonly ms: number
   }): void
+  /** Before it came to a route. */
+  refused(): void
   /** Counted when somebody looks. */
   gauge(name: string, help: string, count: () => number): void
   /** As many values as the label has. */
@@ -25,6 +27,11 @@ export function createMetrics(): Metrics {
     labelNames: ['method', 'route', 'status'],
     registers: [register],
   })
+  const refusals = new Counter({
+    name: 'glovebox_http_requests_refused_total',
+    help: 'Requests beyond the share of their token or address, refused before they were routed.',
+    registers: [register],
+  })
   const duration = new Histogram({
     name: 'glovebox_http_request_duration_seconds',
     help: 'From the request to its answer; of a stream, to its beginning.',
@@ -38,6 +45,7 @@ export function createMetrics(): Metrics {
       requests.inc({ method, route, status })
       duration.observe({ method, route }, ms / 1000)
     },
+    refused: () => refusals.inc(),
     gauge(name, help, count) {
       const gauge: Gauge = new Gauge({ name, help, registers: [register], collect: () => gauge.set(count()) })
     },

@@ -55,20 +55,24 @@ export function refuseQuery(url: string): void {
 
 export interface ReadBody {
   readonly value: unknown
-  readonly sha256: string
+  readonly bytes: Uint8Array
 }
 
+const noBytes = new Uint8Array()
+
 export async function readBody(incoming: IncomingMessage, route: Route, limits: Limits): Promise<ReadBody> {
-  const hash = createHash('sha256').update(`${incoming.method ?? ''} ${incoming.url ?? ''}\n`)
-  if (route.body === undefined) return { value: undefined, sha256: hash.digest('hex') }
+  if (route.body === undefined) return { value: undefined, bytes: noBytes }
   const { headers } = incoming
   const isAbsent = headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0
   if (!isAbsent) requireJson(headers['content-type'])
-  const bytes = isAbsent ? Buffer.alloc(0) : await readBytes(incoming, route.maxBodyBytes ?? limits.jsonBytes)
-  hash.update(bytes)
+  const bytes = isAbsent ? noBytes : await readBytes(incoming, route.maxBodyBytes ?? limits.jsonBytes)
   const value = bytes.length === 0 ? {} : parseJson(decodeText(bytes), limits)
-  return { value: check('body', route.body.schema, value), sha256: hash.digest('hex') }
+  return { value: check('body', route.body.schema, value), bytes }
 }
+
+/** Of method, address and body together. */
+export const sha256Of = ({ method = '', url = '' }: IncomingMessage, bytes: Uint8Array): string =>
+  createHash('sha256').update(`${method} ${url}\n`).update(bytes).digest('hex')
 
 // SECURITY: a form of a foreign page can send text/plain and form types without asking first, and never this one.
 // test/e2e/server-transport: "what a form can send is not read as JSON"

@@ -1,4 +1,5 @@
 // An answer as an HTTP response. Every response says that it must be neither kept nor guessed at.
+import type { ServerResponse } from 'node:http'
 import type { Answer, ServedBytes } from './answer.ts'
 import type { Problem } from './problem.ts'
 import { problemType } from './problem.ts'
@@ -47,6 +48,22 @@ export function respond(answer: Answer, responding: Responding): Response {
       return new Response(responding.isHead ? null : streamEvents(answer.events, responding.stream()), { headers })
     }
   }
+}
+
+/** At once, past the router. */
+export function sendProblem(
+  outgoing: ServerResponse,
+  problem: Problem,
+  headers: Readonly<Record<string, string>>,
+): void {
+  outgoing.writeHead(problem.status, {
+    ...always,
+    ...headers,
+    'content-type': problemType,
+    ...problem.headers,
+    'content-length': Buffer.byteLength(problem.text),
+  })
+  outgoing.end(problem.text)
 }
 
 export const respondProblem = (problem: Problem, headers: Readonly<Record<string, string>>): Response =>

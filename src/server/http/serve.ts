@@ -1,6 +1,6 @@
 // A running server: what runtime opened, behind the HTTP face, on a socket. Starts whole or not at all, and ends as `drain`
 // says: nothing that was accepted is cut off before its grace is over.
-import { getRequestListener } from '@hono/node-server'
+import { getRequestListener, type HttpBindings } from '@hono/node-server'
 import { networkInterfaces } from 'node:os'
 import type { OpenedServer } from '../../runtime/server/open.ts'
 import { createApp } from './app.ts'
@@ -8,6 +8,10 @@ import { createAuthenticator } from './auth.ts'
 import { createCursors } from './cursor.ts'
 import { openDeliveries } from './deliveries.ts'
 import { createDrain, type Running } from './drain.ts'
+import { createGate, type Entry } from './gate.ts'
+import { createHold } from './hold.ts'
+import { createLanes } from './lanes.ts'
+import { createLeftovers } from './leftovers.ts'
 import { defaultLimits, type Limits } from './limits.ts'
 import { listen, type Place } from './listen.ts'
 import type { Log } from './logs.ts'
@@ -17,6 +21,7 @@ import { watchPool } from './pool-metrics.ts'
 import { problemOf } from './problem.ts'
 import { openRefusals } from './refusals.ts'
 import { respondProblem } from './respond.ts'
+import { createRounds } from './rounds.ts'
 import { allRoutes } from './routes/all.ts'
 import { referenceRoute } from './routes/reference.ts'
 import { createThrottle } from './throttle.ts'
@@ -74,10 +79,26 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     metrics,
     drain,
     deliveries: openDeliveries(),
+    rounds: createRounds(),
+    lanes: createLanes(),
+    hold: createHold(),
+    leftovers: createLeftovers(),
   }
-  const onRequest = getRequestListener(createApp(parts).fetch, {
-    overrideGlobalObjects: false,
-    errorHandler: () => respondProblem(problemOf(malformed(), 'req_none'), {}),
+  const app = createApp(parts)
+  const entries = new WeakMap<object, Entry>()
+  const route = getRequestListener(
+    (request, env) => app.fetch(request, { ...(env as HttpBindings), entry: entries.get(env.incoming) }),
+    {
+      overrideGlobalObjects: false,
+      // What is left of a body is our own concern.
+      autoCleanupIncoming: false,
+      errorHandler: () => respondProblem(problemOf(malformed(), 'req_none'), {}),
+    },
+  )
+  const onRequest = createGate(parts, (entry, incoming, outgoing) => {
+    entries.set(incoming, entry)
+    // One whose address is malformed never comes to the app.
+    void Promise.resolve(route(incoming, outgoing)).finally(entry.leave)
   })
   const onUpgrade = createUpgrader({ ...parts, tickets, onRequest })
   const listening = await listen(place, { onRequest, onUpgrade }, limits)

@@ -1,30 +1,38 @@
 import { describe, expect, it } from 'vitest'
-import { createThrottle } from './throttle.ts'
+import { isGloveboxError } from '../../errors/error.ts'
+import { createThrottle, type Throttle } from './throttle.ts'
 
 const limits = { inFlightPerToken: 2, streamsPerToken: 1, requestsPerSecond: 10, burst: 5 }
+
+/** Throws what the throttle answers. */
+function enter(throttle: Throttle, who: string): () => void {
+  const entered = throttle.enter(who)
+  if (isGloveboxError(entered)) throw entered
+  return entered
+}
 
 describe('throttle', () => {
   it('a token has so many requests at a time, and others their own', () => {
     const throttle = createThrottle(limits, () => 0)
-    const leave = throttle.enter('a')
-    throttle.enter('a')
-    expect(() => throttle.enter('a')).toThrow('at the same time')
-    throttle.enter('b')
+    const leave = enter(throttle, 'a')
+    enter(throttle, 'a')
+    expect(() => enter(throttle, 'a')).toThrow('at the same time')
+    enter(throttle, 'b')
     leave()
-    throttle.enter('a')
+    enter(throttle, 'a')
   })
 
   it('a token has so many requests in a second, and more after a rest', () => {
     let now = 0
     const throttle = createThrottle(limits, () => now)
-    for (let made = 0; made < 5; made++) throttle.enter('a')()
-    expect(() => throttle.enter('a')).toThrow('in a second')
+    for (let made = 0; made < 5; made++) enter(throttle, 'a')()
+    expect(() => enter(throttle, 'a')).toThrow('in a second')
     now = 100
-    throttle.enter('a')()
-    expect(() => throttle.enter('a')).toThrow('in a second')
+    enter(throttle, 'a')()
+    expect(() => enter(throttle, 'a')).toThrow('in a second')
     now = 10_000
-    for (let made = 0; made < 5; made++) throttle.enter('a')()
-    expect(() => throttle.enter('a')).toThrow('in a second')
+    for (let made = 0; made < 5; made++) enter(throttle, 'a')()
+    expect(() => enter(throttle, 'a')).toThrow('in a second')
   })
 
   it('streams are counted apart', () => {

@@ -11,9 +11,12 @@ interface Use {
 }
 
 export interface Throttle {
-  /** Throws TOO_MANY_REQUESTS. What is returned must be called once the request is answered. */
-  enter(tokenId: string): () => void
-  /** The same for an event stream, which lasts. */
+  /** Of whoever asks too often. */
+  readonly refusal: GloveboxError
+  /** What is returned must be called once the request is answered. An error, TOO_MANY_REQUESTS, is not thrown: it is the same one for
+   * all, since whoever floods a server should not make it gather stacks. */
+  enter(who: string): (() => void) | GloveboxError
+  /** For an event stream, which lasts. Throws it. */
   enterStream(tokenId: string): () => void
 }
 
@@ -29,27 +32,38 @@ export function createThrottle(limits: Kept, now: () => number = () => performan
     uses.set(tokenId, use)
     return use
   }
-  const leave = (tokenId: string, what: 'inFlight' | 'streams') => {
+  /** Whoever leaves twice has left once. */
+  const leaving = (tokenId: string, what: 'inFlight' | 'streams'): (() => void) => {
+    let hasLeft = false
+    return () => {
+      if (!hasLeft) leave(tokenId, what)
+      hasLeft = true
+    }
+  }
+  const leave = (tokenId: string, what: 'inFlight' | 'streams'): void => {
     const use = uses.get(tokenId)
     if (use === undefined) return
     use[what] -= 1
     // A token at rest with its full credit is as good as a new one.
     if (use.inFlight === 0 && use.streams === 0 && useOf(tokenId).credit >= limits.burst) uses.delete(tokenId)
   }
+  const tooOften = tooMany('requests in a second', 1 / limits.requestsPerSecond)
+  const tooManyAtOnce = tooMany('requests at the same time', 1)
   return {
-    enter(tokenId) {
-      const use = useOf(tokenId)
-      if (use.credit < 1) throw tooMany('requests in a second', 1 / limits.requestsPerSecond)
-      if (use.inFlight >= limits.inFlightPerToken) throw tooMany('requests at the same time', 1)
+    refusal: tooOften,
+    enter(who) {
+      const use = useOf(who)
+      if (use.credit < 1) return tooOften
+      if (use.inFlight >= limits.inFlightPerToken) return tooManyAtOnce
       use.credit -= 1
       use.inFlight += 1
-      return () => leave(tokenId, 'inFlight')
+      return leaving(who, 'inFlight')
     },
     enterStream(tokenId) {
       const use = useOf(tokenId)
       if (use.streams >= limits.streamsPerToken) throw tooMany('open streams', 5)
       use.streams += 1
-      return () => leave(tokenId, 'streams')
+      return leaving(tokenId, 'streams')
     },
   }
 }

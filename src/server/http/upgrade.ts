@@ -9,6 +9,7 @@ import { GloveboxError } from '../../errors/error.ts'
 import { renderForOperator } from '../../errors/render.ts'
 import type { AppParts } from './app.ts'
 import { requireScope } from './auth.ts'
+import type { GateParts } from './gate.ts'
 import { guard } from './guard.ts'
 import type { Principal } from './principal.ts'
 import { isFault, problemOf } from './problem.ts'
@@ -21,7 +22,8 @@ import type { Tickets } from './tickets.ts'
 
 export type UpgradeListener = (incoming: IncomingMessage, socket: Duplex, head: Buffer) => void
 
-interface UpgradeParts extends Omit<AppParts, 'metrics'> {
+interface UpgradeParts
+  extends Omit<AppParts, 'metrics' | 'leftovers' | 'lanes'>, Pick<GateParts, 'authenticate' | 'rules'> {
   readonly tickets: Tickets
   /** For a request that offers to go on in another protocol than this one, and need not be taken at its word. */
   readonly onRequest: (incoming: IncomingMessage, outgoing: ServerResponse) => unknown

@@ -94,6 +94,8 @@ export const sandboxRoutes: RouteModule<SandboxParts> = ({ house, once, lister }
     path: '/sandboxes',
     tag,
     audit: 'sandbox.create',
+    isHeavy: true,
+    isQuick: true,
     summary: 'Make a sandbox, or get the one of a key.',
     description:
       'It has an empty /workspace of its own, and ends with DELETE or when its life is over. One that nobody uses gives back all but its files, and comes back with the next use.',
@@ -115,13 +117,15 @@ export const sandboxRoutes: RouteModule<SandboxParts> = ({ house, once, lister }
       'KEY_COLLISION',
       'IDEMPOTENCY_MISMATCH',
     ],
-    handle: async ({ body, principal, header, bodySha256 }) => {
+    handle: async ({ body, principal, header, bodySha256 }, { whenRecorded }) => {
       const { mounts: offered, ...rest } = body
       const project = projectFor(principal, body.project)
       const key = header('idempotency-key')
       const request = { project, key, bodySha256, subject: newSandboxId() }
       const { isNew, detail } = await once.perform(request, async () => {
         const { hosted, isNew: isMade } = await house.acquire({ ...rest, offered, project, tokenId: principal.tokenId })
+        // Within: a key must keep no answer that was taken back, and its repetition makes nothing that could be.
+        await whenRecorded(async () => (isMade ? house.destroy(hosted.id) : undefined))
         return { isNew: isMade, detail: detailOf(hosted) }
       })
       return json(isNew ? 201 : 200, detail, { location: `/sandboxes/${detail.id}` })

@@ -1,0 +1,181 @@
+// What one token's flood does to another token: its p99 with the flood and without, in turn within one run, and how long the server's
+// event loop stood still.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { Agent, request } from 'node:http'
+import { createInterface } from 'node:readline'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { round } from './interleave.ts'
+import { openPlace } from './place.ts'
+import { atMost, type Result } from './result.ts'
+import { serve, type Served } from './served.ts'
+
+const rounds = 4
+const seconds = 5
+/** Between two requests of the other token. */
+const everyMs = 10
+
+export async function floodBenches(): Promise<readonly Result[]> {
+  using place = openPlace()
+  await using served = await serve(place, 'flooded', ['--log-level', 'warn'])
+  const ask = asker(served, served.token)
+  const tokenOf = async (name: string): Promise<string> =>
+    String((await ask('POST', '/tokens', { name, scopes: ['exec'], project: name })).body['token'])
+  using flooder = startFlooder(served, await tokenOf('flood'))
+  const other = asker(served, await tokenOf('other'))
+  const made = await other('POST', '/sandboxes', { project: 'other' })
+  const path = `/sandboxes/${String(made.body['id'])}`
+  const others = { other, path }
+  // Whoever asks all the time has connections, and asks for what is loaded.
+  for (let each = 0; each < 20; each += 1) await Promise.all(Array.from({ length: 32 }, () => other('GET', path)))
+  await phase(others, delay(1000))
+  // What the first flood compiles stays compiled: a server has been asked before.
+  await flooder.flood('gets')
+  await delay(1000)
+  return [
+    ...(await measure('10,000 GETs in a second', 'gets', { flooder, others, ask })),
+    ...(await measure('1,000 creates at once', 'creates', { flooder, others, ask })),
+  ]
+}
+
+interface Others {
+  readonly other: Ask
+  readonly path: string
+}
+
+interface Ground {
+  readonly flooder: Flooder
+  readonly others: Others
+  readonly ask: Ask
+}
+
+async function measure(name: string, kind: string, { flooder, others, ask }: Ground): Promise<readonly Result[]> {
+  const quiet: number[] = []
+  const flooded: number[] = []
+  const lags: number[] = []
+  const told: unknown[] = []
+  for (let each = 0; each < rounds; each += 1) {
+    await lagOf(ask)
+    const flood = flooder.flood(kind)
+    flooded.push(...(await phase(others, flood)))
+    lags.push(await lagOf(ask))
+    const { made, ...rest } = await flood
+    told.push(rest)
+    for (const id of made) await ask('DELETE', `/sandboxes/${id}`)
+    // The token has its whole burst again.
+    await delay(1000)
+    quiet.push(...(await phase(others, delay(seconds * 1000))))
+  }
+  const figures = { quiet: figuresOf(quiet), flooded: figuresOf(flooded), lagsMs: lags.map(round), told }
+  return [
+    atMost({
+      name: `p99 of another token during ${name} ÷ without`,
+      promise: '≤ 1.5',
+      measured: round(figures.flooded.p99Ms / figures.quiet.p99Ms),
+      limit: 1.5,
+      unit: 'ratio',
+      figures,
+    }),
+    atMost({
+      name: `longest standstill of the event loop during ${name}`,
+      promise: '≤ 100 ms',
+      measured: round(Math.max(...lags)),
+      limit: 100,
+      unit: 'ms',
+      figures: { lagsMs: lags.map(round) },
+    }),
+  ]
+}
+
+interface Flooded {
+  readonly told: Readonly<Record<string, number>>
+  readonly made: readonly string[]
+}
+
+interface Flooder extends Disposable {
+  flood(kind: string): Promise<Flooded>
+}
+
+function startFlooder({ url }: Served, token: string): Flooder {
+  const runner = fileURLToPath(new URL('../script/run-typescript.mjs', import.meta.url))
+  const program = fileURLToPath(new URL('flood/flooder.ts', import.meta.url))
+  const child = spawn(process.execPath, [runner, program, url, token, String(seconds)], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  const lines = createInterface({ input: child.stdout })
+  return {
+    async flood(kind) {
+      child.stdin.write(`${kind}\n`)
+      const [line] = (await once(lines, 'line')) as [string]
+      return JSON.parse(line) as Flooded
+    },
+    [Symbol.dispose]: () => void child.stdin.end(),
+  }
+}
+
+/** One request every few milliseconds, whether the one before is answered or not, until the end of `whole`. */
+async function phase({ other, path }: Others, whole: Promise<unknown>): Promise<readonly number[]> {
+  let isOver = false
+  void whole.finally(() => (isOver = true))
+  const times: Promise<number>[] = []
+  while (!isOver) {
+    const sentAt = performance.now()
+    times.push(
+      other('GET', path).then(({ status }) => {
+        if (status !== 200) throw new Error(`the other token was answered ${status}`)
+        return performance.now() - sentAt
+      }),
+    )
+    await delay(everyMs)
+  }
+  return Promise.all(times)
+}
+
+/** Since it was last asked for. */
+async function lagOf(ask: Ask): Promise<number> {
+  const { text } = await ask('GET', '/metrics')
+  return 1000 * Number(/^glovebox_nodejs_eventloop_lag_max_seconds (\S+)/m.exec(text)?.[1] ?? Number.NaN)
+}
+
+function figuresOf(times: readonly number[]) {
+  const sorted = times.toSorted((a, b) => a - b)
+  const at = (share: number): number => round(sorted[Math.ceil(sorted.length * share) - 1] ?? Number.NaN)
+  return { p50Ms: at(0.5), p90Ms: at(0.9), p99Ms: at(0.99), maxMs: at(1), samples: sorted.length }
+}
+
+interface Answer {
+  readonly status: number
+  readonly text: string
+  readonly body: Readonly<Record<string, unknown>>
+}
+type Ask = (method: string, path: string, body?: unknown) => Promise<Answer>
+
+function asker({ url }: Served, token: string): Ask {
+  const agent = new Agent({ keepAlive: true, maxSockets: 64 })
+  const ask: Ask = (method, path, body) =>
+    new Promise((resolve, reject) => {
+      const text = body === undefined ? undefined : JSON.stringify(body)
+      const headers = {
+        authorization: `Bearer ${token}`,
+        ...(text === undefined
+          ? {}
+          : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
+      }
+      const sent = request(`${url}${path}`, { method, headers, agent }, (response) => {
+        const chunks: Buffer[] = []
+        response.on('data', (chunk: Buffer) => chunks.push(chunk))
+        response.on('error', reject)
+        response.on('end', () => {
+          const told = Buffer.concat(chunks).toString()
+          const isJson = told.startsWith('{')
+          const parsed = isJson ? (JSON.parse(told) as Record<string, unknown>) : {}
+          resolve({ status: response.statusCode ?? 0, text: told, body: parsed })
+        })
+      })
+      // A server may close an idle connection in the very moment in which it is used again.
+      sent.on('error', (error) => (sent.reusedSocket ? resolve(ask(method, path, body)) : reject(error)))
+      sent.end(text)
+    })
+  return ask
+}

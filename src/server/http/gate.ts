@@ -1,0 +1,133 @@
+// What stands before the router: host and origin, token, share of the server, turn. Whoever asks for more than its share is answered
+// here, before anything is routed, read, recorded or logged for it: a refusal must cost the server less than it costs the caller. Such
+// refusals are counted, and told as their sum.
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { GloveboxError } from '../../errors/error.ts'
+import type { Authenticate } from './auth.ts'
+import type { Drain } from './drain.ts'
+import { guard, originHeaders, type GuardRules } from './guard.ts'
+import type { Hold } from './hold.ts'
+import type { Lanes } from './lanes.ts'
+import type { Leftovers } from './leftovers.ts'
+import type { RequestListener } from './listen.ts'
+import type { Metrics } from './metrics.ts'
+import type { Principal } from './principal.ts'
+import { problemOf } from './problem.ts'
+import type { Refusals } from './refusals.ts'
+import { newRequestId } from './request-id.ts'
+import { sendProblem } from './respond.ts'
+import type { Rounds } from './rounds.ts'
+import type { Route } from './route.ts'
+import type { Throttle } from './throttle.ts'
+
+/** What is known of a request when it comes to its route. */
+export interface Entry {
+  readonly requestId: string
+  readonly begun: number
+  /** Of a page that may use the server. */
+  readonly origin: string | undefined
+  /** Undefined where none is asked for, and where the request is refused. */
+  readonly principal: Principal | undefined
+  /** To be told as any error, and recorded. */
+  readonly refusal: Error | undefined
+  /** To be called once it is answered; of a stream, when it begins. */
+  readonly leave: () => void
+}
+
+type Asked = Omit<Entry, 'leave'>
+
+export interface GateParts {
+  readonly routes: readonly Route[]
+  readonly rules: GuardRules
+  readonly authenticate: Authenticate
+  readonly throttle: Throttle
+  readonly rounds: Rounds
+  readonly lanes: Pick<Lanes, 'seen'>
+  readonly hold: Hold
+  readonly leftovers: Leftovers
+  readonly refusals: Refusals
+  readonly metrics: Pick<Metrics, 'refused'>
+  readonly drain: Pick<Drain, 'isDraining'>
+}
+
+export type Onward = (entry: Entry, incoming: IncomingMessage, outgoing: ServerResponse) => unknown
+
+export function createGate(parts: GateParts, onward: Onward): RequestListener {
+  const isOpen = openRequests(parts.routes)
+
+  const admit = (given: Asked, incoming: IncomingMessage, outgoing: ServerResponse): void => {
+    const who = given.principal?.actor ?? addressOf(incoming)
+    const leave = parts.throttle.enter(who)
+    if (leave instanceof GloveboxError) return refuse(leave, { parts, who, given, incoming, outgoing })
+    // Strangers make nobody wait.
+    if (given.principal !== undefined) parts.lanes.seen(who)
+    parts.rounds.begin(who, () => {
+      // Whoever has gone since is not waited for, and nothing is begun for it.
+      if (incoming.socket.destroyed) leave()
+      else onward({ ...given, leave }, incoming, outgoing)
+    })
+  }
+
+  return (incoming, outgoing) => {
+    if (parts.leftovers.isClosing(incoming.socket)) return
+    const requestId = newRequestId()
+    const begun = performance.now()
+    const known = { requestId, begun, origin: undefined, principal: undefined, refusal: undefined }
+    const holder = parts.hold.holderOf(incoming.socket)
+    if (holder !== undefined)
+      return refuse(parts.throttle.refusal, { parts, who: holder, given: known, incoming, outgoing })
+    const { method = '', url = '', rawHeaders, headers } = incoming
+    let origin: string | undefined
+    try {
+      origin = guard({ method, url, rawHeaders }, parts.rules)
+    } catch (why) {
+      return admit({ ...known, refusal: asError(why) }, incoming, outgoing)
+    }
+    if (isOpen(method, url) || (method === 'OPTIONS' && origin !== undefined))
+      return onward({ ...known, origin, leave: () => {} }, incoming, outgoing)
+    const principal = parts.authenticate(headers.authorization)
+    if (!(principal instanceof Promise)) return admit({ ...known, origin, principal }, incoming, outgoing)
+    return principal.then(
+      (found) => admit({ ...known, origin, principal: found }, incoming, outgoing),
+      (why: unknown) => admit({ ...known, origin, refusal: asError(why) }, incoming, outgoing),
+    )
+  }
+}
+
+/** Those that ask for no token, by their very address; whatever else leads there is asked for one. */
+function openRequests(routes: readonly Route[]): (method: string, url: string) => boolean {
+  const paths = new Set(routes.filter(({ scope }) => scope === 'open').map(({ path }) => path as string))
+  return (method, url) => {
+    if (method !== 'GET' && method !== 'HEAD') return false
+    const query = url.indexOf('?')
+    return paths.has(query < 0 ? url : url.slice(0, query))
+  }
+}
+
+const asError = (why: unknown): Error => (why instanceof Error ? why : new Error(String(why)))
+
+/** Whoever has no token in force. */
+const addressOf = ({ socket }: IncomingMessage): string => `address:${socket.remoteAddress ?? 'local'}`
+const isAddress = (who: string): boolean => who.startsWith('address:')
+
+interface Refused {
+  readonly parts: GateParts
+  readonly who: string
+  readonly given: Asked
+  readonly incoming: IncomingMessage
+  readonly outgoing: ServerResponse
+}
+
+function refuse(error: GloveboxError, { parts, who, given, incoming, outgoing }: Refused): void {
+  const { requestId, origin } = given
+  parts.metrics.refused()
+  parts.refusals.note({ code: error.code, actor: isAddress(who) ? 'nobody' : who, route: '*', requestId })
+  parts.hold.refuse(who, incoming.socket, () => {
+    const ends = parts.leftovers.closeBehind(incoming) || parts.drain.isDraining
+    sendProblem(outgoing, problemOf(error, requestId), {
+      'x-request-id': requestId,
+      ...(origin === undefined ? {} : originHeaders(origin)),
+      ...(ends ? { connection: 'close' } : {}),
+    })
+  })
+}

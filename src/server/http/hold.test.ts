@@ -1,0 +1,81 @@
+import { connect, createServer, type Socket } from 'node:net'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { createHold } from './hold.ts'
+
+const sockets: Socket[] = []
+const pair = async (): Promise<Socket> => {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  const port = typeof address === 'object' ? (address?.port ?? 0) : 0
+  const accepted = new Promise<Socket>((resolve) => server.once('connection', resolve))
+  sockets.push(connect(port, '127.0.0.1'))
+  const socket = await accepted
+  sockets.push(socket)
+  server.close()
+  return socket
+}
+
+let socket: Socket
+beforeEach(async () => {
+  socket = await pair()
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+})
+afterEach(() => {
+  vi.useRealTimers()
+  for (const each of sockets.splice(0)) each.destroy()
+})
+
+describe('hold', () => {
+  it('a few refusals are answered at once, and those of others too', () => {
+    const hold = createHold()
+    let answered = 0
+    for (let each = 0; each < 16; each++) hold.refuse('a', socket, () => (answered += 1))
+    expect(answered).toBe(16)
+    hold.refuse('a', socket, () => (answered += 1))
+    hold.refuse('b', socket, () => (answered += 1))
+    expect(answered).toBe(17)
+    expect(hold.waiting).toBe(1)
+  })
+
+  it('whoever goes on is not read for a moment, and then answered in order', () => {
+    const hold = createHold()
+    const answered: number[] = []
+    for (let each = 0; each < 40; each++) hold.refuse('a', socket, () => answered.push(each))
+    expect(answered).toHaveLength(16)
+    expect(socket.isPaused()).toBe(true)
+    vi.advanceTimersByTime(500)
+    expect(answered).toHaveLength(16)
+    vi.advanceTimersByTime(1000)
+    expect(answered).toEqual(Array.from({ length: 40 }, (_, each) => each))
+    expect(socket.isPaused()).toBe(false)
+    expect(hold.waiting).toBe(0)
+  })
+
+  it('a second later it is answered at once again', () => {
+    const hold = createHold()
+    let answered = 0
+    for (let each = 0; each < 17; each++) hold.refuse('a', socket, () => (answered += 1))
+    vi.advanceTimersByTime(1000)
+    expect(answered).toBe(17)
+    hold.refuse('a', socket, () => (answered += 1))
+    expect(answered).toBe(18)
+  })
+
+  it('what waits is bounded: a connection beyond is closed', () => {
+    const hold = createHold()
+    for (let each = 0; each < 16 + 2048; each++) hold.refuse('a', socket, () => {})
+    expect([hold.waiting, socket.destroyed]).toEqual([2048, false])
+    hold.refuse('a', socket, () => {})
+    expect([hold.waiting, socket.destroyed]).toEqual([2048, true])
+  })
+
+  it('nobody is answered who has gone', () => {
+    const hold = createHold()
+    let answered = 0
+    for (let each = 0; each < 20; each++) hold.refuse('a', socket, () => (answered += 1))
+    socket.destroy()
+    vi.advanceTimersByTime(2000)
+    expect([answered, hold.waiting]).toEqual([16, 0])
+  })
+})

@@ -1,0 +1,78 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { createLanes, type Lanes } from './lanes.ts'
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'performance'] }))
+afterEach(() => void vi.useRealTimers())
+
+/** Asks for so many pieces of work, and keeps what ends each. */
+function ask(lanes: Lanes, who: string, count: number): (() => void)[] {
+  const begun: (() => void)[] = []
+  for (let each = 0; each < count; each++) void lanes.take(who).then((leave) => begun.push(leave))
+  return begun
+}
+const settle = async (ms = 0): Promise<void> => {
+  await vi.advanceTimersByTimeAsync(ms)
+}
+
+describe('lanes', () => {
+  it('whoever is alone waits for nothing', async () => {
+    const lanes = createLanes()
+    lanes.seen('a')
+    const begun = ask(lanes, 'a', 100)
+    await settle()
+    expect(begun).toHaveLength(100)
+  })
+
+  it('while another asks for anything, one piece of each is under way, in order', async () => {
+    const lanes = createLanes()
+    lanes.seen('b')
+    lanes.seen('a')
+    const [ofA, ofB] = [ask(lanes, 'a', 3), ask(lanes, 'b', 2)]
+    await settle()
+    expect([ofA.length, ofB.length]).toEqual([1, 1])
+    ofA[0]?.()
+    await settle(1)
+    expect([ofA.length, ofB.length]).toEqual([2, 1])
+    // Leaving twice is leaving once.
+    ofA[0]?.()
+    await settle(1)
+    expect(ofA).toHaveLength(2)
+  })
+
+  it('a crowd leaves others several times as long as each of its pieces took', async () => {
+    const lanes = createLanes()
+    lanes.seen('b')
+    lanes.seen('a')
+    const begun = ask(lanes, 'a', 20)
+    await settle(5)
+    begun[0]?.()
+    await settle(19)
+    expect(begun).toHaveLength(1)
+    await settle(1)
+    expect(begun).toHaveLength(2)
+  })
+
+  it('once the others are gone, all of it goes on', async () => {
+    const lanes = createLanes()
+    lanes.seen('b')
+    lanes.seen('a')
+    const begun = ask(lanes, 'a', 20)
+    await settle(40)
+    expect(begun).toHaveLength(1)
+    await settle(300)
+    begun[0]?.()
+    await settle(1)
+    expect(begun).toHaveLength(20)
+  })
+
+  it('a piece that takes long lets the next begin', async () => {
+    const lanes = createLanes()
+    lanes.seen('b')
+    lanes.seen('a')
+    const begun = ask(lanes, 'a', 2)
+    await settle(49)
+    expect(begun).toHaveLength(1)
+    await settle(2)
+    expect(begun).toHaveLength(2)
+  })
+})
