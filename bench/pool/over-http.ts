@@ -1,78 +1,58 @@
-// From POST /sandboxes to the result of the first command, as a caller in any language would do it: two requests, connections kept.
-import { Agent, request } from 'node:http'
+// From POST /sandboxes to the result of the first command: two requests over a connection that is kept, by a client that costs next to
+// nothing itself. The server is in use: between two of them its caller runs commands in a sandbox that it has, for as long as the server
+// needs to make anew what was taken. After a pause in which it did nothing, a machine takes half as long again.
 import { setTimeout as delay } from 'node:timers/promises'
-
-export interface Server {
-  readonly url: string
-  readonly token: string
-}
-
-interface Answer {
-  readonly status: number
-  readonly body: Readonly<Record<string, unknown>>
-}
-
-type Send = (method: string, path: string, body?: unknown) => Promise<Answer>
-
-function sender({ url, token }: Server, agent: Agent): Send {
-  return (method, path, body) =>
-    new Promise((resolve, reject) => {
-      const text = body === undefined ? undefined : JSON.stringify(body)
-      const headers = {
-        authorization: `Bearer ${token}`,
-        ...(text === undefined
-          ? {}
-          : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
-      }
-      const sent = request(`${url}${path}`, { method, headers, agent }, (response) => {
-        const chunks: Buffer[] = []
-        response.on('data', (chunk: Buffer) => chunks.push(chunk))
-        response.on('error', reject)
-        response.on('end', () => {
-          const told = Buffer.concat(chunks).toString()
-          const body = told === '' ? {} : (JSON.parse(told) as Record<string, unknown>)
-          resolve({ status: response.statusCode ?? 0, body })
-        })
-      })
-      sent.on('error', reject)
-      sent.end(text)
-    })
-}
+import { leanClient, type LeanClient, type Server } from '../lean-http.ts'
 
 /** Gives the id. */
-async function createRunning(send: Send): Promise<string> {
-  const made = await send('POST', '/sandboxes', { project: 'bench' })
+async function createRunning(client: LeanClient): Promise<string> {
+  const made = await client.send('POST', '/sandboxes', { project: 'bench' })
   if (made.status !== 201) throw new Error(`create: ${made.status} ${JSON.stringify(made.body)}`)
   const id = String(made.body['id'])
-  const ran = await send('POST', `/sandboxes/${id}/commands`, { command: ['/bin/true'] })
-  if (ran.status !== 200 || ran.body['exitCode'] !== 0)
-    throw new Error(`run: ${ran.status} ${JSON.stringify(ran.body)}`)
+  await runIn(client, id)
   return id
 }
 
-export function createAndRun(server: Server): { once(): Promise<void>; clear(): Promise<void> } {
-  const send = sender(server, new Agent({ keepAlive: true, maxSockets: 1 }))
+async function runIn({ send }: LeanClient, id: string): Promise<void> {
+  const ran = await send('POST', `/sandboxes/${id}/commands`, { command: ['/bin/true'] })
+  if (ran.status !== 200 || ran.body['exitCode'] !== 0)
+    throw new Error(`run: ${ran.status} ${JSON.stringify(ran.body)}`)
+}
+
+export interface CreateAndRun extends Disposable {
+  once(): Promise<void>
+  clear(): Promise<void>
+  /** One command in a sandbox that it keeps. */
+  work(): Promise<void>
+  /** So many were made ahead, and wait. */
+  areReady(count: number): Promise<boolean>
+}
+
+export function createAndRun(server: Server): CreateAndRun {
+  const client = leanClient(server)
   let held: string | undefined
+  let own: string | undefined
   return {
+    async work() {
+      if (own === undefined) own = await createRunning(client)
+      else await runIn(client, own)
+    },
     async once() {
-      held = await createRunning(send)
+      held = await createRunning(client)
     },
     async clear() {
-      if (held !== undefined) await send('DELETE', `/sandboxes/${held}`)
+      if (held !== undefined) await client.send('DELETE', `/sandboxes/${held}`)
       held = undefined
     },
+    areReady: (count) => areReady(client, count),
+    [Symbol.dispose]: () => client[Symbol.dispose](),
   }
 }
 
-/** Waits until so many were made ahead. */
-export async function whenReady({ url, token }: Server, count: number): Promise<void> {
-  for (;;) {
-    const response = await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${token}` } })
-    const ready = Number(/^glovebox_pool_ready (\d+)/m.exec(await response.text())?.[1] ?? Number.NaN)
-    if (Number.isNaN(ready)) throw new Error('the server tells nothing of what it made ahead')
-    if (ready >= count) return
-    await delay(20)
-  }
+async function areReady({ send }: LeanClient, count: number): Promise<boolean> {
+  const { ahead } = (await send('GET', '/pool')).body as { readonly ahead?: { readonly ready?: number } }
+  if (ahead?.ready === undefined) throw new Error('the server tells nothing of what it made ahead')
+  return ahead.ready >= count
 }
 
 export interface BurstRequest {
@@ -88,18 +68,20 @@ export interface Burst {
 }
 
 export async function burst(server: Server, { count, ahead }: BurstRequest): Promise<Burst> {
-  const send = sender(server, new Agent({ keepAlive: true, maxSockets: count }))
+  const callers = Array.from({ length: count }, () => leanClient(server))
   const faults: string[] = []
   // One before all others: the first request of a server loads what the others find loaded.
-  await createRunning(send)
-  await whenReady(server, ahead)
+  using first = leanClient(server)
+  await createRunning(first)
+  while (!(await areReady(first, ahead))) await delay(20)
   const times = await Promise.all(
-    Array.from({ length: count }, async () => {
+    callers.map(async (caller) => {
       const startedAt = performance.now()
-      await createRunning(send).catch((error: unknown) => faults.push(String(error)))
+      await createRunning(caller).catch((error: unknown) => faults.push(String(error)))
       return performance.now() - startedAt
     }),
   )
+  for (const caller of callers) caller[Symbol.dispose]()
   const sorted = times.toSorted((a, b) => a - b)
   return {
     medianMs: Math.round(sorted[Math.floor(count / 2)] ?? Number.NaN),

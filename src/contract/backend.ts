@@ -73,6 +73,8 @@ export interface Backend {
   /** Law: compile is pure; the same spec gives the same plan. */
   compile(spec: SandboxSpec): Plan
   create(id: SandboxId, plan: Plan): Promise<Boundary>
+  /** `create` starts nothing that goes on: a boundary costs no process before its first command. Absent: it may. */
+  readonly createsAtRest?: boolean
   /** Law: discover finds a boundary that this process made, and nothing else is invented. */
   discover(id: SandboxId): Promise<Boundary | undefined>
   list(): Promise<readonly BoundaryInfo[]>

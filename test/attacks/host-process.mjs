@@ -117,7 +117,7 @@ const operations = {
   destroy: ({ id }) => pool.pool.destroy(id),
   spares: async () => {
     await pool.members.spares.filled()
-    return pool.members.spares.ready
+    return pool.members.spares.ahead.ready
   },
 }
 

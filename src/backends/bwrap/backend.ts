@@ -91,6 +91,7 @@ export async function openBackend(options: BwrapOptions): Promise<Backend> {
     capabilities: capabilitiesFor(facts, limits),
     probe: () => probeBwrap({ facts, limitsPlan, launcher }),
     compile: (spec: SandboxSpec) => compilePlan(spec, facts, limits, filter),
+    createsAtRest: true,
     async create(id, plan) {
       if (live.has(id)) throw new GloveboxError('ALREADY_EXISTS', `Cannot create ${id}: it exists`)
       await sweeping

@@ -1,7 +1,7 @@
 // Files of the directory of leases, under its lock.
-import { closeSync, openSync, readFileSync, renameSync, unlinkSync, writeFileSync, writeSync } from 'node:fs'
+import { closeSync, renameSync, statSync, unlinkSync, writeFileSync, writeSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { isErrno } from '../../paths/refusal.ts'
+import { openIfThere } from '../../paths/if-there.ts'
 
 /** Longer than anything that is written here, and less than a page. */
 const bytes = 1024
@@ -13,44 +13,32 @@ const bytes = 1024
  */
 export function replaceUnsynced(file: string, text: string): void {
   const whole = text.padEnd(bytes, '\n')
-  const descriptor = openIfThere(file)
-  if (descriptor === undefined) return writeNew(file, whole)
+  const descriptor = openIfThere(file, 'r+')
+  if (descriptor === undefined) writeNew(file, whole)
+  else writeAndClose(descriptor, whole)
+}
+
+/** Takes it away. It becomes the next new one, if there is none yet: a new file costs more than all the rest of a grant, too. */
+export function letGo(file: string): void {
+  if (statSync(nextIn(file), { throwIfNoEntry: false }) === undefined) renameSync(file, nextIn(file))
+  else unlinkSync(file)
+}
+
+/** One writer at a time, so one name for what becomes the next file. */
+const nextIn = (file: string): string => join(dirname(file), 'next.tmp')
+
+function writeNew(file: string, text: string): void {
+  const next = nextIn(file)
+  const descriptor = openIfThere(next, 'r+')
+  if (descriptor === undefined) writeFileSync(next, text, { mode: 0o600 })
+  else writeAndClose(descriptor, text)
+  renameSync(next, file)
+}
+
+function writeAndClose(descriptor: number, text: string): void {
   try {
-    writeSync(descriptor, whole, 0)
+    writeSync(descriptor, text, 0)
   } finally {
     closeSync(descriptor)
-  }
-}
-
-/** One writer at a time, so one temporary name. */
-function writeNew(file: string, text: string): void {
-  const temporary = join(dirname(file), 'next.tmp')
-  writeFileSync(temporary, text, { mode: 0o600 })
-  renameSync(temporary, file)
-}
-
-function openIfThere(file: string): number | undefined {
-  try {
-    return openSync(file, 'r+')
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return undefined
-    throw error
-  }
-}
-
-export function readIfThere(file: string): string | undefined {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return undefined
-    throw error
-  }
-}
-
-export function unlinkIfThere(file: string): void {
-  try {
-    unlinkSync(file)
-  } catch (error) {
-    if (!isErrno(error, 'ENOENT')) throw error
   }
 }

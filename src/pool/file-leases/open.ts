@@ -7,7 +7,8 @@ import type { SandboxId } from '../../contract/ids.ts'
 import type { FormerLease, HeldLease, LeaseAnswer, LeaseRow, Leases, LeaseState } from '../../contract/lease.ts'
 import type { HostPath } from '../../contract/mount.ts'
 import { thisHolder } from '../../paths/holder.ts'
-import { readIfThere, replaceUnsynced, unlinkIfThere } from './files.ts'
+import { readIfThere } from '../../paths/if-there.ts'
+import { letGo, replaceUnsynced } from './files.ts'
 import { fileOf, formatRecord, idOfFile, parseRecord, standingOf, type LeaseRecord, type Standing } from './record.ts'
 import { openTokens } from './tokens.ts'
 import { openTurn } from './turn.ts'
@@ -109,7 +110,7 @@ export function openFileLeases({ directory, nowMs, ttlMs = defaultTtlMs }: FileL
     },
     drop: (held) =>
       turn.take(() => {
-        if (heldUnder(held) !== undefined) unlinkIfThere(placeOf(held.id))
+        if (heldUnder(held) !== undefined) letGo(placeOf(held.id))
       }),
     list: () =>
       turn.take(() =>

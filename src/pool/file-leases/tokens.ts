@@ -3,7 +3,8 @@
 // first number of it is given out. All of this is done under the lock of the directory.
 import { closeSync, fsyncSync, openSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { readIfThere, replaceUnsynced } from './files.ts'
+import { readIfThere } from '../../paths/if-there.ts'
+import { replaceUnsynced } from './files.ts'
 
 /** Numbers to a boot; whole numbers hold half a million such blocks. */
 const perBoot = 2 ** 34

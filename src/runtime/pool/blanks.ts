@@ -1,7 +1,8 @@
 // Files that a claim will need, made with the spare: without content, in its directory and out of every guest's sight. Where much was
 // deleted lately ext4 searches long for a place for a new file, and a claim needs several; so it fills and renames these.
-import { closeSync, constants, linkSync, openSync, symlinkSync, writeFileSync } from 'node:fs'
+import { closeSync, constants, linkSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { openIfThere } from '../../paths/if-there.ts'
 import { isErrno } from '../../paths/refusal.ts'
 
 const blanks = { record: '.blank-record', opening: '.blank-opening' } as const
@@ -17,13 +18,8 @@ export function makeBlanks(directory: string): void {
 
 /** False: there is no such blank, or none any more. The caller renames it. */
 export function fillBlank(path: string, text: string): boolean {
-  let descriptor: number
-  try {
-    descriptor = openSync(path, constants.O_WRONLY | constants.O_NOFOLLOW)
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return false
-    throw error
-  }
+  const descriptor = openIfThere(path, constants.O_WRONLY | constants.O_NOFOLLOW)
+  if (descriptor === undefined) return false
   try {
     writeFileSync(descriptor, text)
   } finally {

@@ -25,7 +25,8 @@ import { offeredMounts, type MountOffers } from './offers.ts'
 import { ownOpening, readOpening, requireNewest, writeOpening, type Fence } from './opening.ts'
 import { recordFile, replaceRecord, type MemberRecord } from './record.ts'
 import { layersOf } from './snapshots.ts'
-import type { Claimed, Wishes } from './spares.ts'
+import type { Wishes } from './spare.ts'
+import type { Claimed } from './spares.ts'
 
 /** What the operator gives to every member. */
 export interface HouseRules extends Fence {
@@ -139,7 +140,7 @@ export function createMember(parts: MemberParts): Member {
       const guard = (boundary: Boundary): Boundary => {
         made = boundary
         // Whoever opens one has a command for it: its first process starts before the rest is written and the answer is on its way.
-        if (claimed === undefined) settled = boundary.prepare?.({ briefly: true }).catch(() => {}) ?? settled
+        settled = claimed?.settled ?? boundary.prepare?.({ briefly: true }).catch(() => {}) ?? settled
         return guardBoundary(boundary, tenure)
       }
       const about = {

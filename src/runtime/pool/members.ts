@@ -1,7 +1,7 @@
 // The members of this installation, over any backend: what the pool is handed. Files are the truth. A member is its directory; a
 // boundary over it belongs to one process, and another process that has the lease opens a new one over the same files. Nothing
 // that ran survives that, on any backend: between commands a boundary holds nothing that its files do not.
-import { existsSync, lstatSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SandboxId } from '../../contract/ids.ts'
 import type { HostPath } from '../../contract/mount.ts'
@@ -13,12 +13,12 @@ import { keepsFiles, type Creation, type MemberInfo, type Members } from '../../
 import type { ServedBackends } from '../server/backends.ts'
 import { blankIn } from './blanks.ts'
 import { copyInsides } from './copy.ts'
+import { discard, sweepDiscarded } from './discard.ts'
 import { openIndex } from './records.ts'
 import { asRenewed, standingOf } from './life.ts'
 import { firstPlace } from './layout.ts'
 import { createMember, mountsOf, wishesOf, type HouseRules, type Member } from './member.ts'
 import {
-  forgetOpening,
   isOpenElsewhere,
   isOpenSomewhere,
   ownOpening,
@@ -28,13 +28,14 @@ import {
   writeOpening,
   type Opening,
 } from './opening.ts'
-import { discardedPlace, isDiscarded, makePlace, memberPlace, membersIn, namesIn } from './place.ts'
+import { makePlace, memberPlace, membersIn } from './place.ts'
 import { readRecord, recordFile, replaceRecord, writeFirstRecord, type MemberRecord } from './record.ts'
 import { firstRecord, keyOf, type MemberDefaults, type MemberRequest } from './request.ts'
-import { becomeMember, removePlace } from './spare-place.ts'
-import { openSpares, type Claimed, type SpareKind, type Spares } from './spares.ts'
+import { becomeMember } from './spare-place.ts'
+import type { SpareKind, Wishes } from './spare.ts'
+import { openSpares, type Claimed, type Spares } from './spares.ts'
 import { canEndOthers } from './try-out.ts'
-import { findSnapshot, finishSnapshot, layersOf, mostLayers, sweepSnapshots, type Method } from './snapshots.ts'
+import { findSnapshot, finishSnapshot, layersOf, mostLayers, type Method } from './snapshots.ts'
 
 export interface MembersOptions extends HouseRules {
   readonly backends: ServedBackends
@@ -61,9 +62,14 @@ export interface RealMembers extends Members<Member, MemberRequest> {
   /** From memory: how many of them there are. */
   count(wanted: (record: MemberRecord) => boolean): number
   readonly spares: Pick<Spares, 'ahead' | 'filled'>
+  /** A new one will be asked for in a moment: what it would wait for may begin. */
+  expect(request: MemberRequest): void
   /** Ends what was made ahead and nobody has claimed. */
   close(): Promise<void>
 }
+
+/** One for whoever asks next, and one for whoever comes while another is being laid. */
+const laidAhead = 2
 
 export function openMembers(options: MembersOptions): RealMembers {
   const { state, backends } = options
@@ -75,10 +81,12 @@ export function openMembers(options: MembersOptions): RealMembers {
   void sweepDiscarded(state)
 
   const index = openIndex(state)
+  const usual = usualWishes(options)
   const spares = openSpares({
     state,
     count: options.warm ?? 0,
-    kind: () => spareKind(options),
+    laid: laidAhead,
+    kind: () => spareKind(options, usual),
     onFault: options.onFault,
   })
 
@@ -102,7 +110,8 @@ export function openMembers(options: MembersOptions): RealMembers {
   }
 
   const claim = async (record: MemberRecord, token: number): Promise<Claimed | undefined> => {
-    const claimed = await spares.claim(await backends.get(record.backend), wishesOf(options, record))
+    const wishes = isPlain(record) ? usual : wishesOf(options, record)
+    const claimed = await spares.claim(await backends.get(record.backend), wishes)
     if (claimed === undefined) return undefined
     try {
       requireNewest(options, record.id, token)
@@ -122,7 +131,7 @@ export function openMembers(options: MembersOptions): RealMembers {
     // Half made by a process that died, or robbed of its record: whose files these were, nobody can tell.
     await discard(state, id)
     const plain = firstRecord(id, key, request, options.defaults)
-    const claimed = isUsual(plain, request, options.defaults) ? await claim(plain, tenure.token) : undefined
+    const claimed = asksForUsual(request, options.defaults) ? await claim(plain, tenure.token) : undefined
     if (claimed !== undefined) return { record: plain, isNew: true, claimed }
     makePlace(directory)
     const record = await begun(options, plain, request)
@@ -146,10 +155,11 @@ export function openMembers(options: MembersOptions): RealMembers {
       const { tenure, former } = creation
       const last = requireNewest(options, id, tenure.token)
       // One that is parked elsewhere has nothing running; but its layers cannot be laid twice.
-      const isQuiet = former.was === 'parked' && read(id)?.layers.length === 0
-      if (!isQuiet) await endForeign(last, read(id))
+      const before = read(id)
+      const isQuiet = former.was === 'parked' && before?.layers.length === 0
+      if (!isQuiet) await endForeign(last, before)
       // Nobody else can know an id that was made at random just now, so nobody can come too late with a lower token.
-      const isUnheardOf = creation.key === null && last === undefined && read(id) === undefined
+      const isUnheardOf = creation.key === null && last === undefined && before === undefined
       if (!isUnheardOf) writeOpening(state, id, ownOpening(options, tenure.token, id, null))
       const directory = memberPlace(state, id)
       const { record, isNew, claimed } = await prepare(id, creation).catch((error: unknown) => {
@@ -203,24 +213,40 @@ export function openMembers(options: MembersOptions): RealMembers {
     },
     list: async () => index.refreshed().map(infoOf),
     spares,
+    expect(request) {
+      if (asksForUsual(request, options.defaults)) spares.expect()
+    },
     close: () => spares.close(),
   }
 }
 
 /** As the operator's settings have it, with nothing of the caller's that a spare could not have. */
-const isUsual = (record: MemberRecord, request: MemberRequest, { backend, layout }: MemberDefaults): boolean =>
-  record.backend === backend &&
-  record.layout === layout &&
-  record.mounts.length === 0 &&
-  record.provisioned === undefined &&
-  request.snapshot === undefined
+const asksForUsual = (
+  { mounts = [], provisioned, snapshot, ...asked }: MemberRequest,
+  { backend, layout }: MemberDefaults,
+): boolean =>
+  (asked.backend ?? backend) === backend &&
+  (asked.layout ?? layout) === layout &&
+  mounts.length === 0 &&
+  provisioned === undefined &&
+  snapshot === undefined
 
-async function spareKind(options: MembersOptions): Promise<SpareKind> {
+/** What all have for whom nothing else was asked. */
+const usualWishes = ({ layers, env, vaults, defaults: { layout } }: MembersOptions): Wishes => ({
+  layers,
+  env,
+  vaults,
+  cwd: firstPlace[layout],
+})
+
+const isPlain = ({ policy, env, cwd }: MemberRecord): boolean =>
+  policy === null && cwd === null && Object.keys(env).length === 0
+
+async function spareKind(options: MembersOptions, wishes: Wishes): Promise<SpareKind> {
   const { backend, layout } = options.defaults
-  const { layers, env } = options
   return {
     backend: await options.backends.get(backend),
-    wishes: { layers, env, cwd: firstPlace[layout] },
+    wishes,
     mountsIn: (directory) => mountsOf(options, { layout, layers: [], mounts: [] }, directory),
   }
 }
@@ -263,34 +289,4 @@ async function begun(options: MembersOptions, record: MemberRecord, request: Mem
   }
   await copyInsides({ from, into, layout, by: by === 'overlay' ? 'copy' : by })
   return { ...record, layout }
-}
-
-/** Out of sight at once; the bytes may take their time. The token stays where the id could come again. */
-export async function discard(state: HostPath, id: SandboxId): Promise<void> {
-  const place = memberPlace(state, id)
-  const record = recordOrUndefined(place)
-  // A link to a spare that is gone is there too.
-  if (lstatSync(place, { throwIfNoEntry: false }) !== undefined) {
-    const gone = discardedPlace(state, id, String(process.pid) + performance.now().toString(36).replace('.', ''))
-    renameSync(place, gone)
-    await removePlace(state, gone)
-  }
-  if (record === undefined) return
-  if (record.key === null) forgetOpening(state, id)
-  if (record.layers.length > 0) sweepSnapshots(state, openIndex(state).all())
-}
-
-function recordOrUndefined(place: HostPath): MemberRecord | undefined {
-  try {
-    return readRecord(place)
-  } catch (error) {
-    if (error instanceof GloveboxError) return undefined
-    throw error
-  }
-}
-
-/** What a process that was killed was throwing away. */
-export async function sweepDiscarded(state: HostPath): Promise<void> {
-  const left = namesIn(membersIn(state)).filter(isDiscarded)
-  for (const name of left) await removePlace(state, join(membersIn(state), name)).catch(() => {})
 }

@@ -67,7 +67,12 @@ export function openRealPool(options: RealPoolOptions): RealPool {
     await shared.release(id)
     if (shared.stats().warm <= mostReady) member?.warmUp()
   }
-  const pool = { ...shared, release, shutdown }
+  const acquire: typeof shared.acquire = (key, asked = {}) => {
+    // Without a key it is a new one for certain: its first process starts while the lease is asked for.
+    if (key === undefined) members.expect(asked.request ?? {})
+    return shared.acquire(key, asked)
+  }
+  const pool = { ...shared, acquire, release, shutdown }
   return { pool, members, lifetimes: openLifetimes({ state, pool, members, methodFor }) }
 }
 

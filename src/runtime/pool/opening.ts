@@ -3,13 +3,13 @@
 // outlives the member where its id may come again, since a late comer must not bring it back. Worth nothing after a power
 // cut, and needed by nobody then.
 import { randomBytes } from 'node:crypto'
-import { lstatSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { lstatSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isSandboxId, type SandboxId } from '../../contract/ids.ts'
 import type { HostPath } from '../../contract/mount.ts'
 import type { Description } from '../../contract/sandbox.ts'
 import { GloveboxError } from '../../errors/error.ts'
-import { isErrno } from '../../paths/refusal.ts'
+import { readIfThere } from '../../paths/if-there.ts'
 import { isAlive, ownIdentity, type ProcessIdentity } from '../../process/identity.ts'
 import { fillBlank } from './blanks.ts'
 import { memberPlace, membersIn, namesIn } from './place.ts'
@@ -29,11 +29,13 @@ const openingsIn = (state: HostPath): string => join(membersIn(state), '.opening
 const fileOf = (state: HostPath, id: SandboxId): string => join(openingsIn(state), `${id}.json`)
 
 export function readOpening(state: HostPath, id: SandboxId): Opening | undefined {
+  const text = readIfThere(fileOf(state, id))
+  if (text === undefined) return undefined
   try {
-    return JSON.parse(readFileSync(fileOf(state, id), 'utf8')) as Opening
+    return JSON.parse(text) as Opening
   } catch (error) {
     // Cut short by a power cut: whoever wrote it is no more.
-    if (isErrno(error, 'ENOENT') || error instanceof SyntaxError) return undefined
+    if (error instanceof SyntaxError) return undefined
     throw error
   }
 }

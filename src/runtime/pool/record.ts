@@ -1,14 +1,14 @@
 // sandbox.json: all that a later process must know to open a member again under the same id, with the same wishes. It lies beside
 // the member's files and outside its mounts. The policy in it is what was asked for: what holds is decided anew at each opening,
 // under the operator's present ceilings.
-import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { renameSync, writeFileSync } from 'node:fs'
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { isSandboxId, type SandboxId } from '../../contract/ids.ts'
 import { policyValuesSchema } from '../../contract/policy.ts'
 import { GloveboxError } from '../../errors/error.ts'
-import { isErrno } from '../../paths/refusal.ts'
+import { readIfThere } from '../../paths/if-there.ts'
 import { replaceFile } from '../../runs/replace-file.ts'
 import { mountModes } from '../mount-text.ts'
 import { fillBlank } from './blanks.ts'
@@ -62,13 +62,8 @@ export const recordFile = 'sandbox.json'
 
 /** Undefined if there is none. One that cannot be read is told as damaged, and never guessed at. */
 export function readRecord(directory: string): MemberRecord | undefined {
-  let text: string
-  try {
-    text = readFileSync(join(directory, recordFile), 'utf8')
-  } catch (error) {
-    if (isErrno(error, 'ENOENT', 'ENOTDIR')) return undefined
-    throw error
-  }
+  const text = readIfThere(join(directory, recordFile))
+  if (text === undefined) return undefined
   const parsed = memberRecordSchema.safeParse(parseOrUndefined(text))
   if (parsed.success) return parsed.data
   throw new GloveboxError('RECORD_DAMAGED', 'Cannot open the sandbox: its record is damaged', {

@@ -1,35 +1,34 @@
-// Sandboxes that were made ahead, for nobody in particular: directories, walls, limits and a first process are there and wait. Whoever
-// asks for a new one that fits takes it, with variables, limits and an id of his own, at the cost of a few system calls.
+// Sandboxes that were made ahead, for nobody in particular: directories, walls, limits and, if they are ready, a first process are there
+// and wait. Whoever asks for a new one that fits takes it, with variables, limits and an id of his own, at the cost of a few system calls.
 // Promises that one is claimed once, that a claim holds what the claimant's policy says or fails, and that a spare of a process that died
 // is swept. A spare that was claimed is its claimant's to the end and is never given to another. Knows no lease and no record.
-import { rmSync } from 'node:fs'
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Backend, Boundary } from '../../contract/backend.ts'
-import { newSandboxId } from '../../contract/ids.ts'
 import type { HostPath } from '../../contract/mount.ts'
 import type { ResolvedPolicy } from '../../contract/policy.ts'
 import { isGloveboxError } from '../../errors/error.ts'
 import { resolvePolicy } from '../../policy/resolve.ts'
-import { openScratch } from '../../process/scratch.ts'
-import { discardPlanned, planAgain, planSandbox, type CreateOptions, type Planned } from '../create.ts'
-import { makeBlanks } from './blanks.ts'
-import { fitSpare, withVariables } from './claim.ts'
-import { sparesIn, sweepSpares } from './spare-place.ts'
-
-/** What every spare is made with: the widest that anybody may ask for without saying more. */
-export interface SpareKind {
-  readonly backend: Backend
-  readonly wishes: Wishes
-  /** The mounts over its own directory, which it makes. */
-  readonly mountsIn: (directory: HostPath) => NonNullable<CreateOptions['mounts']>
-}
-
-export type Wishes = Pick<CreateOptions, 'layers' | 'env' | 'vaults' | 'cwd'>
+import { planAgain, type Planned } from '../create.ts'
+import { fitSpare, withVariables, type SpareFit } from './claim.ts'
+import {
+  endSpare,
+  hasVaults,
+  isMadeFor,
+  isUpToDate,
+  makeSpare,
+  narrowed,
+  type Form,
+  type Spare,
+  type SpareKind,
+  type Wishes,
+} from './spare.ts'
+import { sweepSpares } from './spare-place.ts'
 
 export interface SparesOptions {
   readonly state: HostPath
-  /** How many wait. */
+  /** How many wait with a process. */
   readonly count: number
+  /** How many more wait without one, where that costs nothing, from the first claim on: who asks for one soon asks for another. */
+  readonly laid?: number | undefined
   readonly kind: () => Promise<SpareKind>
   /** Told of what could not be made ahead; whoever asks next is told by the making itself. */
   readonly onFault?: ((error: unknown) => void) | undefined
@@ -51,24 +50,21 @@ export interface Claimed {
   readonly boundary: Boundary
   /** Holds its files; the claimant's from now on. */
   readonly directory: HostPath
+  /** Settles when its first process stands, or could not be started; its use need not wait for that. Never rejects. */
+  readonly settled: Promise<void>
   /** Ends it with its files: the claimant could not take it. */
   giveUp(): Promise<void>
 }
 
 export interface Spares {
+  /** Somebody is about to claim one. If it has no process yet, that is started meanwhile; it ends again if nobody comes. */
+  expect(): void
   /** Undefined: none is there that fits. */
   claim(backend: Backend, wishes: Wishes): Promise<Claimed | undefined>
   readonly ahead: Ahead
-  /** Settles when as many wait as should, or one could not be made. */
+  /** Settles when as many wait as should, laid ones too, or one could not be made. */
   filled(): Promise<void>
   close(): Promise<void>
-}
-
-interface Spare {
-  readonly planned: Planned
-  /** What it was made with, in words. */
-  readonly asked: string
-  readonly boundary: Boundary
 }
 
 // Making one costs as much as a cold start. While one claim follows another, the claimants need the machine more.
@@ -78,30 +74,57 @@ const firstPauseMs = 1000
 const longestPauseMs = 60_000
 const mostRemembered = 100
 
-export function openSpares({ state, count, kind, onFault = () => {} }: SparesOptions): Spares {
-  const closing = new AbortController()
-  let ready: Spare[] = []
+export function openSpares({ state, count, laid = 0, kind, onFault = () => {} }: SparesOptions): Spares {
+  let isClosing = false
+  let wake = (): void => {}
+  let waiting: Spare[] = []
+  let isAsked = false
   let claimedAt = Number.NEGATIVE_INFINITY
+  let isWanted = false
   let filling: Promise<void> | undefined
   let failed = 0
   let why: string | null = null
   let pauseMs = firstPauseMs
   let pausing: NodeJS.Timeout | undefined
+  const ending = new Set<Promise<void>>()
+  const expected = new WeakMap<Spare, Promise<void>>()
   const resolve = rememberPolicies()
+  const numberOf = (form: Form): number => waiting.filter((spare) => spare.form === form).length
 
+  /** What to make next. Undefined: nothing is missing. */
+  const missing = async (): Promise<{ readonly kind: SpareKind; readonly form: Form } | undefined> => {
+    const isReadyMissing = numberOf('ready') < count
+    if (!isReadyMissing && !(isAsked && numberOf('laid') < laid)) return undefined
+    const wanted = await kind()
+    if (isReadyMissing) return { kind: wanted, form: 'ready' }
+    return wanted.backend.createsAtRest === true ? { kind: wanted, form: 'laid' } : undefined
+  }
   const fill = async (): Promise<void> => {
-    while (!closing.signal.aborted && ready.length < count) {
+    while (!isClosing) {
       const waitMs = claimedAt + quietMs - performance.now()
-      if (waitMs > 0) await delay(waitMs, undefined, { signal: closing.signal }).catch(() => {})
-      else await makeOne()
+      if (waitMs > 0) await rest(waitMs)
+      else {
+        isWanted = false
+        const next = await missing()
+        if (next === undefined) return
+        await makeOne(next.kind, next.form)
+      }
     }
   }
-  const makeOne = async (): Promise<void> => {
-    const made = await makeSpare(state, await kind())
+  const rest = (ms: number): Promise<void> =>
+    new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms)
+      wake = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+  const makeOne = async (wanted: SpareKind, form: Form): Promise<void> => {
+    const made = await makeSpare(state, wanted, form)
     why = null
     pauseMs = firstPauseMs
-    if (closing.signal.aborted) await endSpare(made)
-    else ready.push(made)
+    if (isClosing) await endSpare(made)
+    else waiting.push(made)
   }
   const pause = (error: unknown): void => {
     failed += 1
@@ -116,92 +139,114 @@ export function openSpares({ state, count, kind, onFault = () => {} }: SparesOpt
     onFault(error)
   }
   const refill = (): void => {
-    if (filling !== undefined || pausing !== undefined || closing.signal.aborted) return
-    filling = fill()
+    if (pausing !== undefined || isClosing) return
+    // One that is about to end may have looked before this one was taken.
+    isWanted = true
+    filling ??= fill()
       .catch((error: unknown) => {
-        if (!closing.signal.aborted) pause(error)
+        if (!isClosing) pause(error)
       })
-      .finally(() => (filling = undefined))
+      .finally(() => {
+        filling = undefined
+        if (isWanted) refill()
+      })
+  }
+  const drop = (spare: Spare): void => void (waiting = waiting.filter((other) => other !== spare))
+  /** One with a process before one without. */
+  const inOrder = (): readonly Spare[] => [
+    ...waiting.filter(({ form }) => form === 'ready'),
+    ...waiting.filter(({ form }) => form === 'laid'),
+  ]
+  /** What the host has changed behind is ended, and another is made for it. */
+  const find = (backend: Backend): Spare | undefined => {
+    for (const spare of inOrder().filter(({ planned }) => planned.backend === backend)) {
+      if (isUpToDate(spare)) return spare
+      drop(spare)
+      const end = endSpare(spare).catch(onFault)
+      ending.add(end)
+      void end.then(() => ending.delete(end))
+    }
+    return undefined
   }
   sweepSpares(state)
   refill()
 
   return {
+    expect() {
+      const [next] = inOrder()
+      if (next?.form === 'laid') expected.set(next, startSoon(next.boundary))
+    },
     async claim(backend, wishes) {
-      const spare = ready.find(({ planned }) => planned.backend === backend)
+      isAsked = true
+      claimedAt = performance.now()
+      const spare = find(backend)
+      refill()
       if (spare === undefined) return undefined
       const { planned } = spare
-      // Most ask for just what it was made with, and need no plan of their own.
-      const again = spare.asked === wordsOf(wishes) ? planned : planAgain(planned, wishes, resolve)
-      const fit = fitSpare(planned.plan.spec, again.plan.spec)
+      // Who asks for just what it was made with needs no plan of his own.
+      const isSame = isMadeFor(spare, wishes)
+      if (!isSame && !hasVaults(spare, wishes)) return undefined
+      const again = isSame ? planned : planAgain(planned, wishes, resolve)
+      const fit = isSame ? asItIs : fitSpare(planned.plan.spec, again.plan.spec)
       if (fit === undefined) return undefined
       // From here on it is nobody else's, whatever becomes of it.
-      ready = ready.filter((other) => other !== spare)
-      claimedAt = performance.now()
+      drop(spare)
       refill()
-      if (fit.limits !== undefined && !(await narrowed(spare, fit.limits))) {
-        await endSpare(spare)
-        return undefined
-      }
-      const boundary = withVariables(spare.boundary, fit.variables)
-      const { plan, resolved } = again
-      return {
-        planned: { ...planned, plan, resolved },
-        boundary,
-        directory: planned.scratch,
-        giveUp: () => endSpare(spare),
-      }
+      return await handOver(spare, fit, { ...again, expected: expected.get(spare) })
     },
     get ahead() {
-      return { ready: ready.length, wanted: count, failed, why }
+      return { ready: numberOf('ready'), wanted: count, failed, why }
     },
-    filled: async () => filling,
+    async filled() {
+      while (filling !== undefined) await filling
+    },
     async close() {
-      closing.abort()
+      isClosing = true
+      wake()
       clearTimeout(pausing)
       await filling
-      await Promise.all(ready.splice(0).map(endSpare))
+      await Promise.all([...ending, ...waiting.splice(0).map(endSpare)])
     },
   }
 }
 
-const wordsOf = ({ layers, env, cwd }: Wishes): string => JSON.stringify([layers, env, cwd])
+const asItIs: SpareFit = { variables: {} }
 
-async function makeSpare(state: HostPath, { backend, wishes, mountsIn }: SpareKind): Promise<Spare> {
-  const boundaryId = newSandboxId()
-  const directory = openScratch(sparesIn(state), boundaryId) as HostPath
-  try {
-    const member = { id: boundaryId, boundaryId, directory, guard: (boundary: Boundary) => boundary }
-    const planned = await planSandbox({ ...wishes, backend, member, mounts: mountsIn(directory) })
-    makeBlanks(directory)
-    const boundary = await backend.create(boundaryId, planned.plan)
-    try {
-      await boundary.prepare?.()
-    } catch (error) {
-      await backend.destroy(boundaryId)
-      throw error
-    }
-    return { planned, boundary, asked: wordsOf(wishes) }
-  } catch (error) {
-    rmSync(directory, { recursive: true, force: true })
-    throw error
+interface Handed extends Pick<Planned, 'plan' | 'resolved'> {
+  /** Its process is under way already. */
+  readonly expected: Promise<void> | undefined
+}
+
+async function handOver(
+  spare: Spare,
+  { limits, variables }: SpareFit,
+  { plan, resolved, expected }: Handed,
+): Promise<Claimed | undefined> {
+  const { planned } = spare
+  if (limits !== undefined && !(await narrowed(spare, limits))) {
+    await endSpare(spare)
+    return undefined
+  }
+  return {
+    planned: { ...planned, plan, resolved },
+    boundary: withVariables(spare.boundary, variables),
+    directory: planned.scratch,
+    settled: spare.form === 'laid' ? startUnless(expected, spare.boundary) : Promise.resolve(),
+    giveUp: () => endSpare(spare),
   }
 }
 
-async function endSpare({ planned }: Spare): Promise<void> {
-  await planned.backend.destroy(planned.id)
-  await discardPlanned(planned)
-  rmSync(planned.scratch, { recursive: true, force: true })
+/** What was begun for a claimant who did not come may have ended since; what is still under way is not begun twice. */
+const startUnless = async (expected: Promise<void> | undefined, boundary: Boundary): Promise<void> => {
+  const now = startSoon(boundary)
+  await expected
+  await now
 }
 
-/** SECURITY: one that cannot be held to less is ended, and never handed out wider. test/attacks/recycle: "a claim's narrower limits hold from its first command" */
-async function narrowed({ boundary }: Spare, limits: Parameters<NonNullable<Boundary['narrow']>>[0]): Promise<boolean> {
-  try {
-    return (await boundary.narrow?.(limits)) ?? false
-  } catch {
-    // Half of it may hold; whoever asked gets one that is made for it, and is told there what is wrong.
-    return false
-  }
+/** Its claimant has a command for it: its first process starts while his files are written and the answer is on its way. */
+const startSoon = async (boundary: Boundary): Promise<void> => {
+  // What does not start is told to the command that needs it.
+  await boundary.prepare?.({ briefly: true }).catch(() => {})
 }
 
 /** Most claims ask for what others have asked for, under the same operator. */

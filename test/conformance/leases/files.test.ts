@@ -86,7 +86,7 @@ describe('leases in files', () => {
     await leases.close()
   })
 
-  it('nobody but the operator can read them, and nothing stays behind', async () => {
+  it('nobody but the operator can read them, and none stays behind', async () => {
     const directory = newDirectory()
     const leases = open(directory)
     const answer = await leases.take(one)
@@ -94,7 +94,13 @@ describe('leases in files', () => {
     expect(statSync(join(directory, `${one}.lease`)).mode & 0o077).toBe(0)
     if (answer.granted) await leases.drop({ id: one, token: answer.token })
     await leases.close()
-    expect(readdirSync(directory).toSorted()).toEqual(['boot', 'count'])
+    // The last is no lease: it becomes the next one.
+    expect(readdirSync(directory).toSorted()).toEqual(['boot', 'count', 'next.tmp'])
+    const later = open(directory)
+    expect(await later.list()).toEqual([])
+    expect(await later.take('sbx_b000000000000000')).toMatchObject({ granted: true, former: { was: 'none' } })
+    expect(readdirSync(directory)).not.toContain('next.tmp')
+    await later.close()
   })
 
   it('a directory that cannot be used is told for what it is, and grants nothing', async () => {
