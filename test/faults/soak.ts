@@ -41,7 +41,11 @@ export interface SoakReport {
 export async function soak(options: SoakOptions): Promise<SoakReport> {
   const place = makePlace()
   // What V8 and glibc make room for and keep is no leak; held still, so that a leak can be told from it.
-  const env = { MALLOC_ARENA_MAX: '1', NODE_OPTIONS: '--max-semi-space-size=2', TMPDIR: join(place, 'state') }
+  const env = {
+    MALLOC_ARENA_MAX: '1',
+    NODE_OPTIONS: '--max-semi-space-size=2 --max-old-space-size=64',
+    TMPDIR: join(place, 'state'),
+  }
   const server = await startExecServer({ place, env, settings: 'pool: {warm: 2, idle_timeout: 20}\n' })
   const faults: string[] = []
   const samples: Sample[] = []
