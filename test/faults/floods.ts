@@ -5,12 +5,14 @@ import type { FaultGround } from './ground.ts'
 
 /** What is cut is read into one buffer; the rest is what Node makes anew for each read, and what is kept. */
 export const allowedGrowthMiB = 40
+/** What is kept is six times as long as JSON, and there several times over while it is printed. */
+export const allowedAsJsonMiB = 64
 /** Each chunk of what is let through is a buffer of its own, and a collector lets some 40 to 85 MiB of them lie, however long the output is. */
 export const allowedLetThroughMiB = 96
 
 /** For what the command line is told to let through, or to cut. */
 export const allowedFor = (flags: readonly string[]): number =>
-  flags.includes('--max-stdout') ? allowedLetThroughMiB : allowedGrowthMiB
+  flags.includes('--max-stdout') ? allowedLetThroughMiB : flags.includes('--json') ? allowedAsJsonMiB : allowedGrowthMiB
 
 export interface Flooded {
   readonly ended: { readonly by: string; readonly code?: number }
