@@ -10,9 +10,11 @@ const bin = fileURLToPath(new URL('../bin/glovebox', import.meta.url))
 export async function cliBench(): Promise<readonly Result[]> {
   using place = openPlace()
   const cwd = place.directory('workspace')
+  // What else is set for whoever measures may cost node itself more than all of this: a file of certificates does, at each start.
+  const env = { PATH: process.env['PATH'], HOME: process.env['HOME'] }
   const start = (args: readonly string[]) => () =>
     new Promise<void>((resolve, reject) => {
-      const child = spawn(process.execPath, args, { cwd, stdio: 'ignore' })
+      const child = spawn(process.execPath, args, { cwd, env, stdio: 'ignore' })
       child.once('error', reject)
       child.once('exit', (code) => (code === 0 ? resolve() : reject(new Error(`${args.join(' ')} ended with ${code}`))))
     })
