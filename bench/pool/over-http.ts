@@ -1,6 +1,6 @@
 // From POST /sandboxes to the result of the first command: two requests over a connection that is kept, by a client that costs next to
 // nothing itself. The server is in use: between two of them its caller runs commands in a sandbox that it has, for as long as the server
-// needs to make anew what was taken. After a pause in which it did nothing, a machine takes half as long again.
+// needs to make anew what was taken. A machine that did nothing for a while takes longer.
 import { setTimeout as delay } from 'node:timers/promises'
 import { leanClient, type LeanClient, type Server } from '../lean-http.ts'
 
