@@ -74,10 +74,12 @@ export async function startServer(options: GroundOptions = {}): Promise<ServerGr
   const call = async (method: string, path: string, asked: Asked = {}): Promise<Answered> => {
     const answer = await plain(method, path, asked)
     const type = String(answer.headers['content-type'] ?? '')
+    // As it was sent: whoever sends it takes `..` out of it first.
+    const { pathname } = new URL(`${url}${path}`)
     const faults =
       method === 'HEAD' || asked.isUndocumented === true
         ? []
-        : contract.judge(method, path, { status: answer.status, type, text: answer.text })
+        : contract.judge(method, pathname, { status: answer.status, type, text: answer.text })
     if (faults.length > 0) throw new Error(`against the document: ${faults.join('; ')}\n${answer.text.slice(0, 500)}`)
     return answer
   }
