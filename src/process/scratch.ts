@@ -29,7 +29,19 @@ export function closeScratch(directory: string): void {
     // Takes no descriptor, unlike the other: one that is empty can be removed where there is none left.
     rmdirSync(directory)
   } catch {
+    removeEmptyOnes(directory)
     rmSync(directory, { recursive: true, force: true })
+  }
+}
+
+/** One that nobody may look into, as walls are, can be removed all the same; but Node looks into it first, from 24 on. */
+function removeEmptyOnes(directory: string): void {
+  for (const name of listQuietly(directory)) {
+    try {
+      rmdirSync(join(directory, name))
+    } catch {
+      // A file, or not empty: the rest is for whoever removes it whole, and tells why it cannot.
+    }
   }
 }
 
