@@ -1,9 +1,8 @@
 // One writer at a time per log. The lock is held for as long as a batch takes, not for as long as a process lives, so that
 // any number of processes share one log; each reads what the others wrote before it writes.
-import { readdirSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
+import { namesIfThere } from '../paths/if-there.ts'
 import { openLockFiles } from '../paths/lock-file.ts'
-import { isErrno } from '../paths/refusal.ts'
 import { giveReserve } from './reserve.ts'
 import { lockDirectory, type AuditPlace } from './files.ts'
 import { busy, isNoSpace } from './refusal.ts'
@@ -46,17 +45,7 @@ export function openLeases(place: AuditPlace, waitMs: number): Leases {
         locks.release(lockName)
       }
     },
-    isShared: () => namesIn(directory).filter((name) => name !== lockName).length > 1,
+    isShared: () => namesIfThere(directory).filter((name) => name !== lockName).length > 1,
     close: () => locks.close(),
-  }
-}
-
-/** None where the directory was swept away: then nobody has left a card in it since. */
-function namesIn(directory: string): readonly string[] {
-  try {
-    return readdirSync(directory)
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return []
-    throw error
   }
 }

@@ -1,8 +1,8 @@
 // Torn bytes at the end of a file are kept aside, never thrown away, and the log tells that it was done. The copy bears
 // `.unrecorded` in its name until then, so a kill in between leaves a repair that the next writer still records.
-import { mkdirSync, readdirSync, readFileSync, renameSync } from 'node:fs'
+import { mkdirSync, readFileSync, renameSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { isErrno } from '../paths/refusal.ts'
+import { namesIfThere } from '../paths/if-there.ts'
 import { dataText } from './entry.ts'
 import { cutAt, placeFile, syncDirectory, tornDirectory, type AuditPlace } from './files.ts'
 import { sha256, type Unsealed } from './record.ts'
@@ -24,14 +24,16 @@ export function setAside(place: AuditPlace, path: string, at: number, torn: Buff
 }
 
 export function unrecordedRepairs(place: AuditPlace): readonly Repair[] {
-  return namesIn(tornDirectory(place)).flatMap((name) => {
-    const [, file, offset] = form.exec(name) ?? []
-    if (file === undefined) return []
-    const torn = readFileSync(join(tornDirectory(place), name))
-    const kept = name.slice(0, -mark.length)
-    const data = { file, offset: Number(offset), bytes: torn.length, sha256: sha256(torn), kept }
-    return [{ name, record: ownRecord('audit.repair', file, dataText(data)) }]
-  })
+  return namesIfThere(tornDirectory(place))
+    .toSorted()
+    .flatMap((name) => {
+      const [, file, offset] = form.exec(name) ?? []
+      if (file === undefined) return []
+      const torn = readFileSync(join(tornDirectory(place), name))
+      const kept = name.slice(0, -mark.length)
+      const data = { file, offset: Number(offset), bytes: torn.length, sha256: sha256(torn), kept }
+      return [{ name, record: ownRecord('audit.repair', file, dataText(data)) }]
+    })
 }
 
 export function markRecorded(place: AuditPlace, { name }: Repair): void {
@@ -49,12 +51,3 @@ export const ownRecord = (action: string, subject: string, text: string): Unseal
   intent: null,
   by: null,
 })
-
-function namesIn(directory: string): readonly string[] {
-  try {
-    return readdirSync(directory).toSorted()
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return []
-    throw error
-  }
-}

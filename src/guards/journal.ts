@@ -2,13 +2,14 @@
 // what a killed process left. One file per sandbox. Replaced whole: temporary name, then rename.
 // Promises that a journal is read as it was written or reported as unreadable; never guessed at.
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, unlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isSandboxId, type SandboxId } from '../contract/ids.ts'
 import { GloveboxError } from '../errors/error.ts'
 import type { ProcessIdentity } from '../process/identity.ts'
 import { parseJournal } from './journal-schema.ts'
 import { withLock } from './lock.ts'
+import { namesIfThere } from '../paths/if-there.ts'
 import { hasCode } from './placing/codes.ts'
 
 export interface JournalEntry {
@@ -70,19 +71,13 @@ export function findJournal(stateDir: string, sandboxId: SandboxId): Journal | u
 }
 
 /** Also true of one that was being written when its process was killed. */
-export function hasJournals(stateDir: string): boolean {
-  try {
-    return readdirSync(directoryOf(stateDir)).some((name) => name.includes('.json'))
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return false
-    throw error
-  }
-}
+export const hasJournals = (stateDir: string): boolean =>
+  namesIfThere(directoryOf(stateDir)).some((name) => name.includes('.json'))
 
 export function listJournals(stateDir: string): JournalListing {
   const journals: Journal[] = []
   const unreadable: string[] = []
-  for (const name of namesIn(directoryOf(stateDir))) {
+  for (const name of namesIfThere(directoryOf(stateDir))) {
     const id = name.replace(/\.json$/, '')
     if (id === name || !isSandboxId(id)) continue
     try {
@@ -95,19 +90,10 @@ export function listJournals(stateDir: string): JournalListing {
   return { journals, unreadable }
 }
 
-function namesIn(directory: string): readonly string[] {
-  try {
-    return readdirSync(directory)
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return []
-    throw error
-  }
-}
-
 /** Half-written journals of processes that were killed. Under the lock nobody is writing one. */
 export function removeTornJournals(stateDir: string): void {
   const directory = directoryOf(stateDir)
-  for (const name of namesIn(directory)) if (name.endsWith('.tmp')) unlinkSync(join(directory, name))
+  for (const name of namesIfThere(directory)) if (name.endsWith('.tmp')) unlinkSync(join(directory, name))
 }
 
 /** Writes what is left of a journal, or removes it when nothing is. */

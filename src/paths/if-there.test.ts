@@ -2,7 +2,7 @@ import { closeSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { openIfThere, readIfThere } from './if-there.ts'
+import { namesIfThere, openIfThere, readIfThere } from './if-there.ts'
 
 describe('a file that may not be there', () => {
   let place: string
@@ -11,6 +11,12 @@ describe('a file that may not be there', () => {
     writeFileSync(join(place, 'file'), 'text')
   })
   afterEach(() => rmSync(place, { recursive: true, force: true }))
+
+  it('has names if it is a directory, none if it is not there, and is no directory that is empty if it is a file', () => {
+    expect(namesIfThere(place)).toEqual(['file'])
+    expect(namesIfThere(join(place, 'missing'))).toEqual([])
+    expect(() => namesIfThere(join(place, 'file'))).toThrow('ENOTDIR')
+  })
 
   it('is read, or opened, if it is', () => {
     expect(readIfThere(join(place, 'file'))).toBe('text')

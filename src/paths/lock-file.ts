@@ -2,10 +2,11 @@
 // A dead holder's lock is taken over under a second lock named after that very holder: whoever has it is
 // alone with the stale file, and looks again before replacing it.
 import { createHash, randomBytes } from 'node:crypto'
-import { linkSync, readFileSync, readdirSync, renameSync, unlinkSync, writeFileSync, mkdirSync } from 'node:fs'
+import { linkSync, readFileSync, renameSync, unlinkSync, writeFileSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { HostPath } from '../contract/mount.ts'
 import { exists, formatHolder, isDead, parseHolder, thisHolder, type Holder } from './holder.ts'
+import { namesIfThere } from './if-there.ts'
 import { isErrno } from './refusal.ts'
 
 const cardPrefix = 'holder-'
@@ -88,22 +89,13 @@ export function sweepLocks(directory: HostPath): void {
   sweepCards(directory)
   const locks = openLockFiles(directory, { leavesCards: true })
   try {
-    for (const name of namesIn(directory)) {
+    for (const name of namesIfThere(directory)) {
       const isLock = name.endsWith('.lock') || name.endsWith('.takeover')
       const holder = isLock ? holderOf(join(directory, name)) : undefined
       if (holder !== undefined && isDead(holder) && locks.tryAcquire(name)) locks.release(name)
     }
   } finally {
     locks.close()
-  }
-}
-
-function namesIn(directory: string): readonly string[] {
-  try {
-    return readdirSync(directory)
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return []
-    throw error
   }
 }
 
@@ -129,7 +121,7 @@ function holderOf(file: string): Holder | undefined {
 }
 
 function sweepCards(directory: string): void {
-  for (const name of namesIn(directory)) {
+  for (const name of namesIfThere(directory)) {
     if (!name.startsWith(cardPrefix)) continue
     const holder = holderOf(join(directory, name))
     if (holder === undefined) continue

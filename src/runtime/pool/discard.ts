@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import type { SandboxId } from '../../contract/ids.ts'
 import type { HostPath } from '../../contract/mount.ts'
 import { GloveboxError } from '../../errors/error.ts'
+import { namesIfThere } from '../../paths/if-there.ts'
 import { forgetOpening } from './opening.ts'
-import { discardedPlace, isDiscarded, memberPlace, membersIn, namesIn } from './place.ts'
+import { discardedPlace, isDiscarded, memberPlace, membersIn } from './place.ts'
 import { readRecord, type MemberRecord } from './record.ts'
 import { openIndex } from './records.ts'
 import { sweepSnapshots } from './snapshots.ts'
@@ -36,6 +37,6 @@ function recordOrUndefined(place: HostPath): MemberRecord | undefined {
 
 /** What a process that was killed was throwing away. */
 export async function sweepDiscarded(state: HostPath): Promise<void> {
-  const left = namesIn(membersIn(state)).filter(isDiscarded)
+  const left = namesIfThere(membersIn(state)).filter(isDiscarded)
   for (const name of left) await removePlace(state, join(membersIn(state), name)).catch(() => {})
 }

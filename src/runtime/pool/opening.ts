@@ -9,10 +9,10 @@ import { isSandboxId, type SandboxId } from '../../contract/ids.ts'
 import type { HostPath } from '../../contract/mount.ts'
 import type { Description } from '../../contract/sandbox.ts'
 import { GloveboxError } from '../../errors/error.ts'
-import { readIfThere } from '../../paths/if-there.ts'
+import { namesIfThere, readIfThere } from '../../paths/if-there.ts'
 import { isAlive, ownIdentity, type ProcessIdentity } from '../../process/identity.ts'
 import { fillBlank } from './blanks.ts'
-import { memberPlace, membersIn, namesIn } from './place.ts'
+import { memberPlace, membersIn } from './place.ts'
 
 export interface Opening {
   readonly token: number
@@ -104,7 +104,7 @@ const keptMs = 24 * 60 * 60_000
 
 /** Takes away those of members that have been gone for long. */
 export function sweepOpenings(state: HostPath): void {
-  for (const name of namesIn(openingsIn(state))) {
+  for (const name of namesIfThere(openingsIn(state))) {
     const id = name.split('.')[0] ?? ''
     const file = join(openingsIn(state), name)
     const seen = statSync(file, { throwIfNoEntry: false })

@@ -1,10 +1,10 @@
 // Where members and snapshots lie. The same directory holds what sandboxes without a member need while they live; those bear the
 // mark of their process in their names, and members do not.
-import { mkdirSync, readdirSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { isSandboxId, type SandboxId } from '../../contract/ids.ts'
 import type { HostPath } from '../../contract/mount.ts'
-import { isErrno } from '../../paths/refusal.ts'
+import { namesIfThere } from '../../paths/if-there.ts'
 
 export const membersIn = (state: HostPath): HostPath => join(state, 'sandboxes') as HostPath
 export const memberPlace = (state: HostPath, id: SandboxId): HostPath => join(membersIn(state), id) as HostPath
@@ -17,16 +17,7 @@ export const discardedPlace = (state: HostPath, id: SandboxId, mark: string): Ho
 export const isDiscarded = (name: string): boolean => name.startsWith(discardedPrefix)
 
 export function listMemberIds(state: HostPath): readonly SandboxId[] {
-  return namesIn(membersIn(state)).filter(isSandboxId)
-}
-
-export function namesIn(directory: string): readonly string[] {
-  try {
-    return readdirSync(directory)
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return []
-    throw error
-  }
+  return namesIfThere(membersIn(state)).filter(isSandboxId)
 }
 
 export function makePlace(directory: string): void {

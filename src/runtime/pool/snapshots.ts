@@ -10,9 +10,10 @@ import type { HostPath } from '../../contract/mount.ts'
 import { GloveboxError } from '../../errors/error.ts'
 import { isErrno } from '../../paths/refusal.ts'
 import { replaceFile, syncDirectory } from '../../runs/replace-file.ts'
+import { namesIfThere } from '../../paths/if-there.ts'
 import { copyInsides } from './copy.ts'
 import { insides, layoutNames, type LayoutName } from './layout.ts'
-import { memberPlace, namesIn, snapshotsIn } from './place.ts'
+import { memberPlace, snapshotsIn } from './place.ts'
 import { replaceRecord, type MemberRecord } from './record.ts'
 
 export type SnapshotId = `snap_${string}`
@@ -173,7 +174,7 @@ export function findSnapshot(state: HostPath, id: string): SnapshotRecord | unde
 }
 
 export const listSnapshots = (state: HostPath): readonly SnapshotRecord[] =>
-  namesIn(snapshotsIn(state)).flatMap((name) => findSnapshot(state, name) ?? [])
+  namesIfThere(snapshotsIn(state)).flatMap((name) => findSnapshot(state, name) ?? [])
 
 /** Nobody sees it any more. It goes when nothing stands on it. */
 export async function deleteSnapshot(state: HostPath, snapshot: SnapshotRecord): Promise<void> {
@@ -205,7 +206,7 @@ const longestCopyMs = 6 * 60 * 60_000
 
 /** What copies left that were cut off. */
 function sweepStages(state: HostPath, needed: ReadonlySet<string>): void {
-  for (const name of namesIn(snapshotsIn(state))) {
+  for (const name of namesIfThere(snapshotsIn(state))) {
     if (!name.startsWith(stagePrefix) || needed.has(name)) continue
     const place = join(snapshotsIn(state), name)
     const seen = statSync(place, { throwIfNoEntry: false })

@@ -7,8 +7,9 @@ import type { SandboxId } from '../../contract/ids.ts'
 import type { HostPath } from '../../contract/mount.ts'
 import { isErrno } from '../../paths/refusal.ts'
 import { isOrphaned } from '../../process/scratch.ts'
+import { namesIfThere } from '../../paths/if-there.ts'
 import { linkTo } from './blanks.ts'
-import { memberPlace, membersIn, namesIn } from './place.ts'
+import { memberPlace, membersIn } from './place.ts'
 
 export const sparesIn = (state: HostPath): HostPath => join(state, 'spares') as HostPath
 
@@ -37,7 +38,7 @@ function spareBehind(state: HostPath, place: string): string | undefined {
 
 /** Takes away what processes that are gone had made ahead, and what they claimed but did not live to give a name. */
 export function sweepSpares(state: HostPath): void {
-  const orphaned = namesIn(sparesIn(state)).filter(isOrphaned)
+  const orphaned = namesIfThere(sparesIn(state)).filter(isOrphaned)
   if (orphaned.length === 0) return
   const claimed = new Set(linksIn(membersIn(state)))
   for (const name of orphaned) {
