@@ -107,6 +107,8 @@ export interface ExecFilter {
   readonly status?: readonly ExecStatus[] | undefined
   readonly owner?: string | null | undefined
   readonly cancel_requested?: true | undefined
+  /** All but these execs. */
+  readonly except?: readonly string[] | undefined
 }
 
 /** One request under an `Idempotency-Key`, which belongs to a project. */

@@ -2,6 +2,7 @@
 // nobody else is.
 import type { Store } from '../contract/store.ts'
 import { GloveboxError } from '../errors/error.ts'
+import type { ExecName } from './layout.ts'
 
 export interface RoomLimits {
   readonly maxConcurrent: number
@@ -10,27 +11,22 @@ export interface RoomLimits {
 }
 
 export interface Room {
-  /** Throws where there is none. What it gives back is called when the exec is in the queue, or nowhere. */
-  reserve(project: string): Promise<() => void>
+  /** Throws where there is none. What it gives back is called when the exec is in the queue, or nowhere; again does no harm. */
+  reserve(exec: ExecName): Promise<() => void>
   /** How long execs take, for what those are told who have to wait. */
   tookMs(durationMs: number): void
 }
 
 export function openRoom(store: Store, limits: RoomLimits): Room {
-  // Of requests that are on their way into the queue, which the store does not know yet.
-  const coming = new Map<string, number>()
-  let comingInAll = 0
+  // Execs on their way into the queue, with their projects. The store may know one of them or not yet, at any moment until
+  // it has left: they are counted here, and the store is asked for the others, so that each counts once.
+  const coming = new Map<string, string>()
   let usualMs = 1000
 
-  const enter = (project: string): (() => void) => {
-    coming.set(project, (coming.get(project) ?? 0) + 1)
-    comingInAll += 1
-    return () => {
-      comingInAll -= 1
-      const left = (coming.get(project) ?? 1) - 1
-      if (left === 0) coming.delete(project)
-      else coming.set(project, left)
-    }
+  const countQueued = async (project_id?: string): Promise<number> => {
+    const ours = [...coming].filter(([, project]) => project_id === undefined || project === project_id)
+    const except = ours.map(([execId]) => execId)
+    return except.length + (await store.execs.count({ status: ['QUEUED'], project_id, except }))
   }
   const refuse = (queued: number, whose: string): GloveboxError =>
     new GloveboxError('TOO_MANY_REQUESTS', `Cannot take the exec: the queue ${whose} is full`, {
@@ -38,12 +34,13 @@ export function openRoom(store: Store, limits: RoomLimits): Room {
       facts: { queued, retryAfterSeconds: waitSeconds(queued, limits.maxConcurrent, usualMs) },
     })
   return {
-    async reserve(project) {
-      const leave = enter(project)
+    async reserve({ exec_id, project_id }) {
+      const leave = (): void => void coming.delete(exec_id)
+      coming.set(exec_id, project_id)
       try {
-        const ours = (coming.get(project) ?? 0) + (await store.execs.count({ status: ['QUEUED'], project_id: project }))
+        // Both look now at who came before, not at who comes while the store is asked.
+        const [ours, all] = await Promise.all([countQueued(project_id), countQueued()])
         if (ours > limits.maxQueuedPerProject + limits.maxConcurrent) throw refuse(ours, 'of this project')
-        const all = comingInAll + (await store.execs.count({ status: ['QUEUED'] }))
         if (all > limits.maxQueued + limits.maxConcurrent) throw refuse(all, 'of the server')
         return leave
       } catch (error) {

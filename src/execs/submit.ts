@@ -6,13 +6,21 @@ import type { ExecRequest } from '../contract/exec-record.ts'
 import { newExecId } from '../contract/ids.ts'
 import type { ResolvedPolicy } from '../contract/policy.ts'
 import { queuedExec } from '../contract/queued-exec.ts'
-import type { ExecRow, Store } from '../contract/store.ts'
+import type { Claim, ExecRow, Store } from '../contract/store.ts'
 import { GloveboxError, isGloveboxError } from '../errors/error.ts'
 import type { Boundaries } from './boundaries.ts'
 import { cwdOf, wordsOf } from './command.ts'
 import { syncDirectory, writeFiles } from './finish.ts'
 import { checkInputs, writeInputs } from './inputs.ts'
-import { artifactsPath, execPlace, inputsPlace, makeExecPlace, makeProject, type Making } from './layout.ts'
+import {
+  artifactsPath,
+  execPlace,
+  inputsPlace,
+  makeExecPlace,
+  makeProject,
+  type ExecName,
+  type Making,
+} from './layout.ts'
 import { toPolicyValues, toSnapshot } from './policy-words.ts'
 import { writeFirstMeta } from './record.ts'
 import { asStorageFault } from './storage-fault.ts'
@@ -26,7 +34,7 @@ export interface SubmitParts {
   readonly self: string
   readonly now: () => Date
   /** Throws where the queue has no room. Gives the place back when called. */
-  reserve(project: string): Promise<() => void>
+  reserve(exec: ExecName): Promise<() => void>
   keep(execId: string, unrecorded: Unrecorded): void
 }
 
@@ -85,11 +93,14 @@ async function submit(parts: SubmitParts, asked: Asked): Promise<Submitted> {
   const { resolved, refusal } = resolveOrRefuse(parts.boundaries, values)
   const row = newRow(parts, asked, { ...words, cwd, variables: [...Object.keys(env), ...variables], resolved })
   if (refusal !== undefined) throw await recordDenied(parts, row, refusal)
-  const giveBack = await parts.reserve(project)
+  const giveBack = await parts.reserve(row)
   try {
     makeProject(parts.root, project, parts.making)
     await writeInputs(inputsPlace(parts.root, project), inputs)
-    return await store(parts, asked, row, { env, secrets, values })
+    const claim = await insert(parts, asked, row, { env, secrets, values })
+    // From here on the store counts it.
+    giveBack()
+    return await accept(parts, asked, row, claim)
   } catch (error) {
     throw asStorageFault(error, 'take the exec')
   } finally {
@@ -97,19 +108,23 @@ async function submit(parts: SubmitParts, asked: Asked): Promise<Submitted> {
   }
 }
 
-async function store(parts: SubmitParts, asked: Asked, row: ExecRow, unrecorded: Unrecorded): Promise<Submitted> {
-  // A power cut must not make two execs of one key, nor lose what was answered.
-  const sync = asked.early || asked.key !== undefined
+/** A power cut must not make two execs of one key, nor lose what was answered. */
+const mustSync = ({ early, key }: Asked): boolean => early || key !== undefined
+
+async function insert(parts: SubmitParts, asked: Asked, row: ExecRow, unrecorded: Unrecorded): Promise<Claim> {
   makeExecPlace(parts.root, row, parts.making)
   parts.keep(row.exec_id, unrecorded)
-  const claim = await parts.store.execs
-    .insert(row, { durability: sync ? 'synced' : 'written', ...keyOf(asked, row) })
+  return await parts.store.execs
+    .insert(row, { durability: mustSync(asked) ? 'synced' : 'written', ...keyOf(asked, row) })
     .catch(async (error: unknown) => {
       await forget(parts, row)
       throw error
     })
+}
+
+async function accept(parts: SubmitParts, asked: Asked, row: ExecRow, claim: Claim): Promise<Submitted> {
   if (claim.outcome === 'claimed') {
-    await writeAccepted(parts, row, { sync })
+    await writeAccepted(parts, row, { sync: mustSync(asked) })
     return { row, isRepeated: false }
   }
   await forget(parts, row)

@@ -147,13 +147,14 @@ const select = (database: Database, filter: ExecFilter, { limit, after }: PageRe
     .execute()
 
 function matches(eb: ExpressionBuilder<Tables, 'sandbox_execs'>, filter: ExecFilter) {
-  const { status, owner, cancel_requested, ...equal } = filter
+  const { status, owner, cancel_requested, except = [], ...equal } = filter
   return eb.and([
     ...(Object.keys(equal) as (keyof typeof equal)[]).flatMap((column) =>
       equal[column] === undefined ? [] : [eb(column, '=', equal[column])],
     ),
     ...(status === undefined ? [] : [isOneOf(eb, status)]),
     ...(owner === undefined ? [] : [eb('owner', owner === null ? 'is' : '=', owner)]),
+    ...(except.length === 0 ? [] : [eb('exec_id', 'not in', except)]),
     ...(cancel_requested === undefined ? [] : [eb('cancel_requested_at', 'is not', null)]),
   ])
 }

@@ -14,22 +14,24 @@ describe('the queue of execs', () => {
 
   it('is fair across projects', async () => {
     const many = await Promise.all(
-      Array.from({ length: 6 }, () => server.begin({ ...shell('sleep 0.3'), project_id: 'many' })),
+      Array.from({ length: 6 }, () => server.begin({ ...shell('sleep 1'), project_id: 'many' })),
     )
     const few = await server.exec({ ...shell('true'), project_id: 'few' })
     const ends = await Promise.all(
       many.map(({ exec_id }) => server.until(exec_id, ({ ended_at }) => ended_at !== null)),
     )
-    const before = ends.filter(({ ended_at }) => (ended_at ?? '') <= (few.started_at ?? ''))
-    expect(before.length).toBeLessThanOrEqual(3)
-    // Control: in the order of arrival it would have been the last.
-    expect(many.every(({ created_at }) => created_at <= few.created_at)).toBe(true)
+    const waited = ends.filter(({ started_at }) => (started_at ?? '') > few.created_at)
+    const overtook = waited.filter(({ started_at }) => (started_at ?? '') < (few.started_at ?? ''))
+    // One may have been taken from the queue in the moment in which it came.
+    expect(overtook.length).toBeLessThanOrEqual(1)
+    // Control: others had come before it and were waiting, so that in the order of arrival it would have been the last.
+    expect(waited.length).toBeGreaterThanOrEqual(3)
   })
 
   it('is told to be full with 429 and Retry-After, and others are still served', async () => {
     const flood = await Promise.all(
       Array.from({ length: 30 }, () =>
-        server.ask('POST', '/sandbox/execs?wait=false', { body: { ...shell('sleep 0.2'), project_id: 'flood' } }),
+        server.ask('POST', '/sandbox/execs?wait=false', { body: { ...shell('sleep 1'), project_id: 'flood' } }),
       ),
     )
     const refused = flood.filter(({ status }) => status === 429)

@@ -167,6 +167,8 @@ export function describeExecs({ store }: Subject): void {
       expect(await ids({ owner: 'o1' })).toEqual([b.exec_id])
       expect(await ids({ owner: null })).toEqual([c.exec_id, a.exec_id])
       expect(await ids({ cancel_requested: true })).toEqual([c.exec_id])
+      expect(await ids({ except: [a.exec_id, 'exec_00000000'] })).toEqual([c.exec_id, b.exec_id])
+      expect(await ids({ except: [] })).toEqual([c.exec_id, b.exec_id, a.exec_id])
       expect(await ids({ project_id: 'nobody' })).toEqual([])
     })
 
