@@ -5,7 +5,7 @@ import { dataText } from './entry.ts'
 import { placeFile, segmentPath, type Added, type AuditPlace, type Written } from './files.ts'
 import { addHead, afterHead, signHead, type AuditHead } from './heads.ts'
 import { follow, load, type State } from './load.ts'
-import { seal, unseal, type AuditRecord, type Sealed, type Unsealed } from './record.ts'
+import { seal, type AuditRecord, type Sealed, type Unsealed } from './record.ts'
 import { unavailable } from './refusal.ts'
 import { ownRecord, unrecordedRepairs, type Repair } from './repair.ts'
 import { openSegmentFile, type SegmentFile } from './segment-file.ts'
@@ -101,10 +101,8 @@ export function openChain(options: ChainOptions): Chain {
   const advance = (to: State, sealed: Sealed): AuditRecord => {
     const { segment, bytes: offset } = to.position
     to.position = { seq: sealed.seq, hash: sealed.hash, segment, bytes: offset + sealed.bytes.length }
-    const record = unseal(sealed.bytes.subarray(0, -1))
-    if (record === undefined) throw unavailable('a record that was just written cannot be read')
-    to.intents.see({ record, segment, offset })
-    return record
+    to.intents.see({ record: sealed.record, segment, offset })
+    return sealed.record
   }
 
   return {
@@ -130,10 +128,13 @@ export function openChain(options: ChainOptions): Chain {
     async write(records) {
       const to = ready()
       const time = options.now().toISOString()
-      if (sealUpTo(options.maxSegmentBytes, records, to, time).length === 0) await beginSegment(to)
-      const fitting = sealUpTo(options.maxSegmentBytes, records, to, time)
+      let sealed = sealUpTo(options.maxSegmentBytes, records, to, time)
+      if (sealed.length === 0) {
+        await beginSegment(to)
+        sealed = sealUpTo(options.maxSegmentBytes, records, to, time)
+      }
       // A record that is larger than a segment may be has one to itself.
-      const sealed = fitting.length > 0 ? fitting : sealUpTo(Infinity, records.slice(0, 1), to, time)
+      if (sealed.length === 0) sealed = sealUpTo(Infinity, records.slice(0, 1), to, time)
       demand(fileOf(to).write(to.position.bytes, Buffer.concat(sealed.map((each) => each.bytes))))
       return sealed.map((each) => advance(to, each))
     },

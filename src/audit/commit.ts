@@ -67,24 +67,34 @@ export async function commit(place: AuditPlace, chain: Chain, batch: readonly Wa
       const isFirstTime = isNoSpace(error) && !isFull
       isFull = true
       if (isFirstTime) giveReserve(place)
-      rest = keep(rest, ({ mayUseReserve }) => isFirstTime && mayUseReserve, asUnavailable(error))
+      rest = keep(
+        rest,
+        ({ mayUseReserve }) => isFirstTime && mayUseReserve,
+        () => asUnavailable(error),
+      )
     }
   }
   return done
 }
 
 function refuseTooMany(chain: Chain, batch: readonly Waiting[]): readonly Waiting[] {
-  const refusal = new GloveboxError('BUSY', 'Cannot begin: too many audited operations are under way', {
-    hint: 'Try again when some of them have ended.',
-  })
   let room = mostOpenIntents - chain.openCount
-  return keep(batch, ({ record }) => record.outcome !== 'intent' || room-- > 0, refusal)
+  return keep(batch, ({ record }) => record.outcome !== 'intent' || room-- > 0, tooMany)
 }
 
-function keep(batch: readonly Waiting[], stays: (each: Waiting) => boolean, refusal: unknown): readonly Waiting[] {
+const tooMany = (): GloveboxError =>
+  new GloveboxError('BUSY', 'Cannot begin: too many audited operations are under way', {
+    hint: 'Try again when some of them have ended.',
+  })
+
+function keep(
+  batch: readonly Waiting[],
+  stays: (each: Waiting) => boolean,
+  refusal: () => unknown,
+): readonly Waiting[] {
   return batch.filter((each) => {
     if (stays(each)) return true
-    refuse(each, refusal)
+    refuse(each, refusal())
     return false
   })
 }

@@ -30,7 +30,8 @@ describe('a writer that keeps its turn for a moment', () => {
     await writing
     await busy.close()
     await other.close()
-    expect(Math.max(...waits)).toBeLessThan(2000)
+    // One that never got its turn would wait for as long as the other is busy.
+    expect(Math.max(...waits)).toBeLessThan(15_000)
     const report = verifyAudit(log.directory)
     expect([report.verdict, report.checked.records]).toEqual(['ok', written + 10 + 1])
   })

@@ -42,6 +42,8 @@ export const beforeFirst: Link = { seq: 0, hash: '0'.repeat(64) }
 
 export interface Sealed extends Link {
   readonly bytes: Buffer
+  /** As a reader of the bytes has it. */
+  readonly record: AuditRecord
 }
 
 export function seal(
@@ -51,10 +53,16 @@ export function seal(
 ): Sealed {
   const { actor, action, subject, outcome, intent, by, dataText } = unsealed
   const seq = after.seq + 1
-  const names = JSON.stringify({ seq, time: written.time, actor, action, subject, outcome, intent, by })
-  const body = `${names.slice(0, -1)},"data":${dataText},"durable":${written.durable},"prev":"${after.hash}"`
+  const named = { seq, time: written.time, actor, action, subject, outcome, intent, by }
+  const body = `${JSON.stringify(named).slice(0, -1)},"data":${dataText},"durable":${written.durable},"prev":"${after.hash}"`
   const own = sha256(Buffer.from(body))
-  return { seq, hash: own, bytes: Buffer.from(`${body},"hash":"${own}"}\n`) }
+  const data = JSON.parse(dataText) as AuditData
+  return {
+    seq,
+    hash: own,
+    bytes: Buffer.from(`${body},"hash":"${own}"}\n`),
+    record: { ...named, data, durable: written.durable, prev: after.hash, hash: own },
+  }
 }
 
 export const sha256 = (bytes: Uint8Array): string => hash('sha256', bytes, 'hex')
