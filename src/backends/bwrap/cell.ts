@@ -1,11 +1,14 @@
 // A boundary that serves one command after another, at the cost of one fork inside. It is used again only while nobody could
 // tell it from a new one: no process is left, nothing lies in its private places, and every mount of it still stands.
 import { readdirSync, readFileSync } from 'node:fs'
+import { setImmediate } from 'node:timers/promises'
 import type { Process, ProcessExit } from '../../contract/backend.ts'
 import type { CountUnread } from '../../process/pipes.ts'
 import type { SpawnedChild } from '../../process/spawn.ts'
 import { whileRunning } from '../../process/while-running.ts'
 import { signalIn } from './exit.ts'
+import { readIfAlive } from './if-alive.ts'
+import { watchMounts } from './mounts.ts'
 import { openOutlet } from './outlet.ts'
 import { blameMemory, followBwrap, type Gatekeeping } from './process.ts'
 import { readReports } from './reports.ts'
@@ -48,6 +51,7 @@ export function openCell(child: SpawnedChild, parts: CellParts): Cell {
   let fitness: Promise<boolean> = Promise.resolve(true)
   let knownPid: number | undefined
   let settling = false
+  const mounts = watchMounts()
   const known = followed.firstPid.then((pid) => (knownPid = pid))
 
   const perform = async (line: string): Promise<ProcessExit> => {
@@ -83,6 +87,8 @@ export function openCell(child: SpawnedChild, parts: CellParts): Cell {
     await Promise.all([out.finish(), err.finish()])
     settling = true
     const report = await reports.next()
+    // Whoever waits for the command's end has it before the cell is looked over.
+    await setImmediate()
     settling = false
     return report === 'clean' && isEmpty()
   }
@@ -105,7 +111,7 @@ export function openCell(child: SpawnedChild, parts: CellParts): Cell {
     ready,
     isFit: () => fitness,
     isSettling: () => settling,
-    stands: (mountPoints) => knownPid !== undefined && standIn(knownPid, mountPoints),
+    stands: (mountPoints) => knownPid !== undefined && mounts.stand(knownPid, mountPoints),
     kill: followed.kill,
     gone,
     ref: () => child.ref(),
@@ -127,27 +133,11 @@ function withoutReport(exit: ProcessExit): ProcessExit {
 
 /** Everything in a pid namespace descends from its first process, and an orphan becomes its child. */
 function hasChildren(pid: number): boolean {
-  try {
-    return readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').trim() !== ''
-  } catch {
-    // It is gone itself, and what it left behind is not known.
-    return true
-  }
+  const children = readIfAlive(`/proc/${pid}/task/${pid}/children`)
+  // Without a list it is gone itself, and what it left behind is not known.
+  return children === undefined || children.trim() !== ''
 }
 
 /** A port on which something was served stays taken for a minute after its connections were closed. */
 const remembersConnections = (pid: number): boolean =>
-  !/^TCP: .* tw 0 /m.test(readFileSync(`/proc/${pid}/net/sockstat`, 'latin1'))
-
-function standIn(pid: number, mountPoints: readonly string[]): boolean {
-  try {
-    const lines = readFileSync(`/proc/${pid}/mountinfo`, 'utf8').split('\n')
-    const standing = new Set(lines.map((line) => line.split(' ', 5)[4]))
-    return mountPoints.every((point) => standing.has(asInMountinfo(point)))
-  } catch {
-    return false
-  }
-}
-
-const asInMountinfo = (path: string): string =>
-  path.replaceAll(/[ \t\n\\]/g, (character) => `\\${character.charCodeAt(0).toString(8).padStart(3, '0')}`)
+  !/^TCP: .* tw 0 /m.test(readFileSync(`/proc/${pid}/net/sockstat`, 'utf8'))
