@@ -16,7 +16,7 @@ export const openIfThere = (path: string, flags: string | number): number | unde
 /** The names in a directory; none where there is no directory. A file in its place is thrown: somebody has put it there. */
 export function namesIfThere(directory: string): readonly string[] {
   try {
-    return readdirSync(directory)
+    return isThere(directory) ? readdirSync(directory) : []
   } catch (error) {
     if (isErrno(error, 'ENOENT')) return []
     throw error

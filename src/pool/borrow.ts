@@ -2,6 +2,7 @@
 // the caller sees the time it takes and no error. Done in the turn of the member's id.
 import type { FormerLease } from '../contract/lease.ts'
 import type { Source } from './counts.ts'
+import type { Taken } from './holdings.ts'
 import { isSameKey } from './ids.ts'
 import { openUnder, type Borrowed, type Tried, type Wish } from './open-under.ts'
 import { cancelled, collision, isLeaseLost, usedElsewhere } from './refusals.ts'
@@ -139,7 +140,7 @@ async function refuseOtherKey<Handle, Request>(
 async function openAnew<Handle, Request>(room: Room<Handle, Request>, wish: Wish<Request>): Promise<Tried<Handle>> {
   await refuseOtherKey(room, wish)
   await room.places.take(wish)
-  const taken = await room.holdings.take(wish.id).catch((error: unknown) => {
+  const taken = await leaseFor(room, wish).catch((error: unknown) => {
     room.places.free()
     throw error
   })
@@ -147,3 +148,9 @@ async function openAnew<Handle, Request>(room: Room<Handle, Request>, wish: Wish
   room.places.free()
   return undefined
 }
+
+const leaseFor = async <Handle, Request>(
+  { holdings }: Room<Handle, Request>,
+  { id, tenure }: Wish<Request>,
+): Promise<Taken> =>
+  tenure?.isUsable() === true ? { granted: true, tenure, former: { was: 'none' } } : await holdings.take(id)

@@ -16,6 +16,8 @@ export interface Wish<Request> {
   readonly request: Request | undefined
   readonly untilMs: number
   readonly signal: AbortSignal | undefined
+  /** Of a lease that is there already, for an id that nobody ever had. */
+  readonly tenure?: HeldTenure | undefined
 }
 
 export interface Borrowed<Handle> {

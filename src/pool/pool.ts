@@ -11,6 +11,7 @@ import { fewAtOnce } from './few-at-once.ts'
 import { openHoldings } from './holdings.ts'
 import { idOfKey, idWithoutKey } from './ids.ts'
 import { checkLimits, type PoolLimits } from './limits.ts'
+import { openLeasesAhead } from './leases-ahead.ts'
 import { startLoops } from './loops.ts'
 import type { Borrowed } from './open-under.ts'
 import { openPlaces } from './places.ts'
@@ -20,6 +21,7 @@ import { createReconciler } from './reconcile.ts'
 import { draining } from './refusals.ts'
 import { endSeat, forget, lose, park, type Room } from './seats.ts'
 import { membersOf, statsOf, type PoolMember, type PoolStats } from './snapshot.ts'
+import type { HeldTenure } from './tenure.ts'
 import { openTurns } from './turns.ts'
 
 export type { Borrowed } from './open-under.ts'
@@ -87,6 +89,7 @@ export function openPool<Handle, Request>(options: PoolOptions<Handle, Request>)
         if (seat?.tenure === tenure && tenure.phase === 'over') await lose(room, seat)
       }),
   })
+  const ahead = openLeasesAhead({ clock, holdings, newId: idWithoutKey })
   const room: Room<Handle, Request> = { clock, members, holdings, limits, places, turns, seats, counts: newCounts() }
   const reconciler = createReconciler(room, leases)
 
@@ -99,12 +102,24 @@ export function openPool<Handle, Request>(options: PoolOptions<Handle, Request>)
     id: SandboxId,
     key: SandboxKey | null | undefined,
     { request, waitMs = limits.waitMs, signal }: PoolAcquire<Request>,
+    tenure?: HeldTenure,
   ): Promise<Borrowed<Handle>> => {
     const work = async (): Promise<Borrowed<Handle>> => {
       if (closing !== undefined) throw draining()
-      return await borrow(room, { id, key, request, signal, untilMs: clock.nowMs() + waitMs })
+      return await borrow(room, { id, key, request, signal, untilMs: clock.nowMs() + waitMs, tenure })
     }
     return await turns.take(id, work, signal)
+  }
+
+  const takeNew = async (asked: PoolAcquire<Request>): Promise<Borrowed<Handle>> => {
+    const tenure = closing === undefined ? ahead.take() : undefined
+    if (tenure === undefined) return await take(idWithoutKey(), null, asked)
+    try {
+      return await take(tenure.id, null, asked, tenure)
+    } catch (error) {
+      if (tenure.phase !== 'over') await holdings.drop(tenure)
+      throw error
+    }
   }
 
   const letGo = async (id: SandboxId): Promise<void> => {
@@ -124,6 +139,7 @@ export function openPool<Handle, Request>(options: PoolOptions<Handle, Request>)
         endSeat(room, seat, seat.leaving ?? 'shutdown').catch(() => forget(room, seat)),
       ),
     )
+    await ahead.close()
     await loops.stop()
     await leases.close()
   }
@@ -138,7 +154,7 @@ export function openPool<Handle, Request>(options: PoolOptions<Handle, Request>)
   })
 
   return {
-    acquire: async (key, asked = {}) => await take(key === undefined ? idWithoutKey() : idOf(key), key ?? null, asked),
+    acquire: async (key, asked = {}) => (key === undefined ? await takeNew(asked) : await take(idOf(key), key, asked)),
     open: async (id, asked = {}) => await take(id, undefined, asked),
     find: (id) => {
       const seat = seats.get(id as SandboxId)

@@ -1,8 +1,7 @@
 // Files that a claim will need, made with the spare: without content, in its directory and out of every guest's sight. Where much was
 // deleted lately ext4 searches long for a place for a new file, and a claim needs several; so it fills and renames these.
-import { closeSync, constants, linkSync, symlinkSync, writeFileSync } from 'node:fs'
+import { closeSync, constants, linkSync, openSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { openIfThere } from '../../paths/if-there.ts'
 import { isErrno } from '../../paths/refusal.ts'
 
 const blanks = { record: '.blank-record', opening: '.blank-opening' } as const
@@ -18,14 +17,19 @@ export function makeBlanks(directory: string): void {
 
 /** False: there is no such blank, or none any more. The caller renames it. */
 export function fillBlank(path: string, text: string): boolean {
-  const descriptor = openIfThere(path, constants.O_WRONLY | constants.O_NOFOLLOW)
-  if (descriptor === undefined) return false
   try {
-    writeFileSync(descriptor, text)
-  } finally {
-    closeSync(descriptor)
+    // Without a look before: it is there as good as always.
+    const descriptor = openSync(path, constants.O_WRONLY | constants.O_NOFOLLOW)
+    try {
+      writeFileSync(descriptor, text)
+    } finally {
+      closeSync(descriptor)
+    }
+    return true
+  } catch (error) {
+    if (isErrno(error, 'ENOENT', 'ENOTDIR')) return false
+    throw error
   }
-  return true
 }
 
 /** A link at `place` to the directory. Throws EEXIST if something is there. */

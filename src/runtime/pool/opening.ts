@@ -3,7 +3,7 @@
 // outlives the member where its id may come again, since a late comer must not bring it back. Worth nothing after a power
 // cut, and needed by nobody then.
 import { randomBytes } from 'node:crypto'
-import { lstatSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, lstatSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isSandboxId, type SandboxId } from '../../contract/ids.ts'
 import type { HostPath } from '../../contract/mount.ts'
@@ -48,7 +48,7 @@ export function writeOpening(
   { blank }: { readonly blank?: string | undefined } = {},
 ): void {
   const [path, text] = [fileOf(state, id), JSON.stringify(opening)]
-  mkdirSync(openingsIn(state), { recursive: true, mode: 0o700 })
+  if (!existsSync(openingsIn(state))) mkdirSync(openingsIn(state), { recursive: true, mode: 0o700 })
   if (blank !== undefined && fillBlank(blank, text)) return renameSync(blank, path)
   const temporary = `${path}.${randomBytes(8).toString('hex')}`
   writeFileSync(temporary, text, { mode: 0o600 })
