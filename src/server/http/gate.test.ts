@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { GloveboxError } from '../../errors/error.ts'
 import { createGate, type Entry, type GateParts } from './gate.ts'
 import { createHold } from './hold.ts'
-import { createLanes } from './lanes.ts'
+import { createPresence } from './presence.ts'
 import { createLeftovers } from './leftovers.ts'
 import type { Refusal } from './refusals.ts'
 import { createRounds } from './rounds.ts'
@@ -49,9 +49,18 @@ async function startGate(change: Partial<GateParts> = {}) {
         if (header === 'Bearer good') return principal
         return Promise.reject(new GloveboxError('UNAUTHENTICATED', 'Cannot answer: no token'))
       },
-      throttle: createThrottle({ inFlightPerToken: 2, streamsPerToken: 1, requestsPerSecond: 0.001, burst: 3 }),
+      throttle: createThrottle(
+        {
+          inFlightPerToken: 2,
+          streamsPerToken: 1,
+          requestsPerSecond: 0.001,
+          requestsPerSecondBesideOthers: 0.001,
+          burst: 3,
+        },
+        { isAlone: () => true },
+      ),
       rounds: createRounds(),
-      lanes: createLanes(),
+      presence: createPresence(),
       hold: createHold(),
       leftovers: createLeftovers(),
       refusals: { note: (refusal) => void noted.push(refusal), flush: async () => {} },

@@ -7,10 +7,10 @@ import type { Authenticate } from './auth.ts'
 import type { Drain } from './drain.ts'
 import { guard, originHeaders, type GuardRules } from './guard.ts'
 import type { Hold } from './hold.ts'
-import type { Lanes } from './lanes.ts'
 import type { Leftovers } from './leftovers.ts'
 import type { RequestListener } from './listen.ts'
 import type { Metrics } from './metrics.ts'
+import type { Presence } from './presence.ts'
 import type { Principal } from './principal.ts'
 import { problemOf } from './problem.ts'
 import type { Refusals } from './refusals.ts'
@@ -42,7 +42,7 @@ export interface GateParts {
   readonly authenticate: Authenticate
   readonly throttle: Throttle
   readonly rounds: Rounds
-  readonly lanes: Pick<Lanes, 'seen'>
+  readonly presence: Pick<Presence, 'seen'>
   readonly hold: Hold
   readonly leftovers: Leftovers
   readonly refusals: Refusals
@@ -60,7 +60,7 @@ export function createGate(parts: GateParts, onward: Onward): RequestListener {
     const leave = parts.throttle.enter(who)
     if (leave instanceof GloveboxError) return refuse(leave, { parts, who, given, incoming, outgoing })
     // Strangers make nobody wait.
-    if (given.principal !== undefined) parts.lanes.seen(who)
+    if (given.principal !== undefined) parts.presence.seen(who)
     parts.rounds.begin(who, () => {
       // Whoever has gone since is not waited for, and nothing is begun for it.
       if (incoming.socket.destroyed) leave()

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createLanes, type Lanes } from './lanes.ts'
+import { createPresence } from './presence.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'performance'] }))
 afterEach(() => void vi.useRealTimers())
@@ -16,17 +17,19 @@ const settle = async (ms = 0): Promise<void> => {
 
 describe('lanes', () => {
   it('whoever is alone waits for nothing', async () => {
-    const lanes = createLanes()
-    lanes.seen('a')
+    const presence = createPresence()
+    const lanes = createLanes(presence)
+    presence.seen('a')
     const begun = ask(lanes, 'a', 100)
     await settle()
     expect(begun).toHaveLength(100)
   })
 
   it('while another asks for anything, one piece of each is under way, in order', async () => {
-    const lanes = createLanes()
-    lanes.seen('b')
-    lanes.seen('a')
+    const presence = createPresence()
+    const lanes = createLanes(presence)
+    presence.seen('b')
+    presence.seen('a')
     const [ofA, ofB] = [ask(lanes, 'a', 3), ask(lanes, 'b', 2)]
     await settle()
     expect([ofA.length, ofB.length]).toEqual([1, 1])
@@ -40,9 +43,10 @@ describe('lanes', () => {
   })
 
   it('a crowd leaves others several times as long as each of its pieces took', async () => {
-    const lanes = createLanes()
-    lanes.seen('b')
-    lanes.seen('a')
+    const presence = createPresence()
+    const lanes = createLanes(presence)
+    presence.seen('b')
+    presence.seen('a')
     const begun = ask(lanes, 'a', 20)
     await settle(5)
     begun[0]?.()
@@ -53,9 +57,10 @@ describe('lanes', () => {
   })
 
   it('once the others are gone, all of it goes on', async () => {
-    const lanes = createLanes()
-    lanes.seen('b')
-    lanes.seen('a')
+    const presence = createPresence()
+    const lanes = createLanes(presence)
+    presence.seen('b')
+    presence.seen('a')
     const begun = ask(lanes, 'a', 20)
     await settle(40)
     expect(begun).toHaveLength(1)
@@ -66,9 +71,10 @@ describe('lanes', () => {
   })
 
   it('a piece that takes long lets the next begin', async () => {
-    const lanes = createLanes()
-    lanes.seen('b')
-    lanes.seen('a')
+    const presence = createPresence()
+    const lanes = createLanes(presence)
+    presence.seen('b')
+    presence.seen('a')
     const begun = ask(lanes, 'a', 2)
     await settle(49)
     expect(begun).toHaveLength(1)

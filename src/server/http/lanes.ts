@@ -1,16 +1,13 @@
 // How much heavy work of one caller is under way at once. Making a sandbox keeps this process and the host busy for some milliseconds at
 // a time. Whoever is alone may have as much of it under way as it likes. While others ask for anything, each caller has one piece at a
 // time; and a crowd of them leaves room: after each piece, others have the host for several times as long as it took.
+import type { Presence } from './presence.ts'
 
 export interface Lanes {
-  /** A request of this caller has come. */
-  seen(who: string): void
   /** Settles when the caller's work may begin, in the order in which it was asked for; what it settles with is called at its end. */
   take(who: string): Promise<() => void>
 }
 
-/** Whoever has asked for something so recently is there. */
-const presentMs = 250
 /** A piece that takes longer waits for something itself, and keeps nobody from anything: the next may begin. */
 const heavyMs = 50
 /** So many that wait are a crowd. */
@@ -22,14 +19,12 @@ interface Lane {
   readonly waiting: (() => void)[]
 }
 
-export function createLanes(now: () => number = () => performance.now()): Lanes {
+export function createLanes(
+  { isAlone }: Pick<Presence, 'isAlone'>,
+  now: () => number = () => performance.now(),
+): Lanes {
   const lanes = new Map<string, Lane>()
-  let last = ''
-  let lastAt = Number.NEGATIVE_INFINITY
-  /** When somebody else than the last was seen. */
-  let otherAt = Number.NEGATIVE_INFINITY
 
-  const isAlone = (who: string): boolean => now() - (last === who ? otherAt : lastAt) > presentMs
   const next = (who: string, lane: Lane): void => {
     while (lane.waiting.length > 0 && (lane.taken === 0 || isAlone(who))) {
       lane.taken += 1
@@ -55,13 +50,6 @@ export function createLanes(now: () => number = () => performance.now()): Lanes 
     return leave
   }
   return {
-    seen(who) {
-      if (who !== last) {
-        otherAt = lastAt
-        last = who
-      }
-      lastAt = now()
-    },
     take: (who) =>
       new Promise((resolve) => {
         const lane = lanes.get(who) ?? { taken: 0, waiting: [] }

@@ -24,6 +24,8 @@ export interface Limits {
   /** Requests of one token: so many each second, and so many at once after a rest. Requests without a token in force count for the
    * address that they come from. */
   readonly requestsPerSecond: number
+  /** The same while other tokens ask for anything. */
+  readonly requestsPerSecondBesideOthers: number
   readonly burst: number
   /** An idle stream says that it lives; one whose reader takes nothing for so long is closed. */
   readonly heartbeatMs: number
@@ -46,6 +48,7 @@ export const defaultLimits: Limits = {
   streamsPerToken: 128,
   // What is refused must leave the server time for others, and one core answers all requests: the others do the work behind them.
   requestsPerSecond: Math.min(2000, 500 * availableParallelism()),
+  requestsPerSecondBesideOthers: Math.min(500, 250 * availableParallelism()),
   burst: 256,
   heartbeatMs: 15 * seconds,
   stalledMs: 45 * seconds,

@@ -6,6 +6,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { v7 } from 'uuid'
 import { GloveboxError } from '../../errors/error.ts'
+import { createArrivals, type Arrivals } from './arrivals.ts'
 import type { Limits } from './limits.ts'
 import { problemOf } from './problem.ts'
 import { refuseOnSocket } from './raw-answer.ts'
@@ -48,6 +49,7 @@ export async function listen(place: Place, { onRequest, onUpgrade }: Listeners, 
     (incoming, outgoing) => void onRequest(incoming, outgoing),
   )
   server.maxConnections = limits.connections
+  const arrivals = paceArrivals(server)
   server.on('clientError', refuseUnread)
   server.on('upgrade', onUpgrade)
   await open(server, place)
@@ -59,8 +61,26 @@ export async function listen(place: Place, { onRequest, onUpgrade }: Listeners, 
         server.close(() => resolve())
         server.closeIdleConnections()
       }),
-    closeNow: () => server.closeAllConnections(),
+    closeNow() {
+      arrivals.closeNow()
+      server.closeAllConnections()
+    },
   }
+}
+
+/** Node's own listener begins to read a connection in the moment in which it comes. */
+function paceArrivals(server: Server): Arrivals {
+  const arrivals = createArrivals()
+  const listeners = server.listeners('connection')
+  server.removeAllListeners('connection')
+  Object.assign(server, { pauseOnConnect: true })
+  server.on('connection', (socket: Socket) =>
+    arrivals.come(socket, () => {
+      for (const listener of listeners) Reflect.apply(listener, server, [socket])
+      socket.resume()
+    }),
+  )
+  return arrivals
 }
 
 function open(server: Server, place: Place): Promise<void> {

@@ -24,6 +24,7 @@ import { respondProblem } from './respond.ts'
 import { createRounds } from './rounds.ts'
 import { allRoutes } from './routes/all.ts'
 import { referenceRoute } from './routes/reference.ts'
+import { createPresence } from './presence.ts'
 import { createThrottle } from './throttle.ts'
 import { createTickets } from './tickets.ts'
 import { createUpgrader } from './upgrade.ts'
@@ -52,6 +53,7 @@ export interface RunningServer {
 export async function serve(options: ServeOptions): Promise<RunningServer> {
   const { opened, place, log } = options
   const limits = { ...defaultLimits, ...options.limits }
+  const presence = createPresence()
   const drain = createDrain()
   const metrics = createMetrics()
   const refusals = openRefusals(opened.audit, (error) =>
@@ -72,7 +74,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     authenticate: createAuthenticator(opened.desk),
     rules: { hosts, origins: new Set(options.allowOrigins), limits },
     limits,
-    throttle: createThrottle(limits),
+    throttle: createThrottle(limits, presence),
     audit: opened.audit,
     refusals,
     log,
@@ -80,7 +82,8 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     drain,
     deliveries: openDeliveries(),
     rounds: createRounds(),
-    lanes: createLanes(),
+    lanes: createLanes(presence),
+    presence,
     hold: createHold(),
     leftovers: createLeftovers(),
   }

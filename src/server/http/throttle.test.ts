@@ -2,7 +2,14 @@ import { describe, expect, it } from 'vitest'
 import { isGloveboxError } from '../../errors/error.ts'
 import { createThrottle, type Throttle } from './throttle.ts'
 
-const limits = { inFlightPerToken: 2, streamsPerToken: 1, requestsPerSecond: 10, burst: 5 }
+const limits = {
+  inFlightPerToken: 2,
+  streamsPerToken: 1,
+  requestsPerSecond: 10,
+  requestsPerSecondBesideOthers: 5,
+  burst: 5,
+}
+const alone = { isAlone: () => true }
 
 /** Throws what the throttle answers. */
 function enter(throttle: Throttle, who: string): () => void {
@@ -13,7 +20,7 @@ function enter(throttle: Throttle, who: string): () => void {
 
 describe('throttle', () => {
   it('a token has so many requests at a time, and others their own', () => {
-    const throttle = createThrottle(limits, () => 0)
+    const throttle = createThrottle(limits, alone, () => 0)
     const leave = enter(throttle, 'a')
     enter(throttle, 'a')
     expect(() => enter(throttle, 'a')).toThrow('at the same time')
@@ -24,7 +31,7 @@ describe('throttle', () => {
 
   it('a token has so many requests in a second, and more after a rest', () => {
     let now = 0
-    const throttle = createThrottle(limits, () => now)
+    const throttle = createThrottle(limits, alone, () => now)
     for (let made = 0; made < 5; made++) enter(throttle, 'a')()
     expect(() => enter(throttle, 'a')).toThrow('in a second')
     now = 100
@@ -35,8 +42,22 @@ describe('throttle', () => {
     expect(() => enter(throttle, 'a')).toThrow('in a second')
   })
 
+  it('while others ask for anything a token has fewer of them in a second', () => {
+    let [now, isAlone] = [0, false]
+    const throttle = createThrottle(limits, { isAlone: () => isAlone }, () => now)
+    for (let made = 0; made < 5; made++) enter(throttle, 'a')()
+    now = 100
+    expect(() => enter(throttle, 'a')).toThrow('in a second')
+    now = 200
+    enter(throttle, 'a')()
+    // Control: alone again it has twice as many.
+    isAlone = true
+    now = 300
+    enter(throttle, 'a')()
+  })
+
   it('streams are counted apart', () => {
-    const throttle = createThrottle(limits, () => 0)
+    const throttle = createThrottle(limits, alone, () => 0)
     const leave = throttle.enterStream('a')
     expect(() => throttle.enterStream('a')).toThrow('open streams')
     leave()

@@ -1,6 +1,7 @@
 // What one token may have at a time, so that its haste is not the others' delay. Kept by token, on the monotonic clock.
 import { GloveboxError } from '../../errors/error.ts'
 import type { Limits } from './limits.ts'
+import type { Presence } from './presence.ts'
 
 interface Use {
   inFlight: number
@@ -20,14 +21,25 @@ export interface Throttle {
   enterStream(tokenId: string): () => void
 }
 
-type Kept = Pick<Limits, 'inFlightPerToken' | 'streamsPerToken' | 'requestsPerSecond' | 'burst'>
+type Kept = Pick<
+  Limits,
+  'inFlightPerToken' | 'streamsPerToken' | 'requestsPerSecond' | 'requestsPerSecondBesideOthers' | 'burst'
+>
 
-export function createThrottle(limits: Kept, now: () => number = () => performance.now()): Throttle {
+export function createThrottle(
+  limits: Kept,
+  { isAlone }: Pick<Presence, 'isAlone'>,
+  now: () => number = () => performance.now(),
+): Throttle {
+  const besideOthers = Math.min(limits.requestsPerSecond, limits.requestsPerSecondBesideOthers)
   const uses = new Map<string, Use>()
   const useOf = (tokenId: string): Use => {
     const at = now()
     const use = uses.get(tokenId) ?? { inFlight: 0, streams: 0, credit: limits.burst, creditAt: at }
-    use.credit = Math.min(limits.burst, use.credit + ((at - use.creditAt) / 1000) * limits.requestsPerSecond)
+    use.credit = Math.min(
+      limits.burst,
+      use.credit + ((at - use.creditAt) / 1000) * (isAlone(tokenId) ? limits.requestsPerSecond : besideOthers),
+    )
     use.creditAt = at
     uses.set(tokenId, use)
     return use
@@ -47,7 +59,7 @@ export function createThrottle(limits: Kept, now: () => number = () => performan
     // A token at rest with its full credit is as good as a new one.
     if (use.inFlight === 0 && use.streams === 0 && useOf(tokenId).credit >= limits.burst) uses.delete(tokenId)
   }
-  const tooOften = tooMany('requests in a second', 1 / limits.requestsPerSecond)
+  const tooOften = tooMany('requests in a second', 1 / besideOthers)
   const tooManyAtOnce = tooMany('requests at the same time', 1)
   return {
     refusal: tooOften,
