@@ -3,6 +3,7 @@
 // nothing left behind. Must not know how any backend works, nor who asks: command line and library come in by one door.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { setImmediate as othersFirst } from 'node:timers/promises'
 import { backendNames, openBackend, type BackendOptions } from '../backends/registry.ts'
 import type { Backend, BackendName, Boundary, CatalogPlace, Plan, SandboxSpec } from '../contract/backend.ts'
 import { newSandboxId, type SandboxId, type ShellId } from '../contract/ids.ts'
@@ -113,6 +114,8 @@ export async function createPlannedSandbox(
 
 async function makeSandbox(options: CreateOptions): Promise<{ readonly sandbox: Sandbox; readonly planned: Planned }> {
   const planned = await planSandbox(options)
+  // Of a pool others are answered in between; nobody else is waiting where there is none.
+  if (options.member !== undefined) await othersFirst()
   try {
     const made = await planned.backend.create(planned.id, planned.plan)
     const { id, guard } = options.member ?? { id: planned.id, guard: (boundary: Boundary) => boundary }
@@ -150,6 +153,7 @@ export async function planSandbox(options: CreateOptions): Promise<Planned> {
     const { mounts } = opened
     secrets = openSecrets(opened.vaults, spawner, options.redaction)
     const projects = options.home === 'scratch' ? [] : mounts
+    if (member !== undefined) await othersFirst()
     const home = await prepareHome(projects, scratch, join(stateDir, 'locks') as HostPath)
     const { catalog: about = {} } = options
     const catalog = about === 'none' ? undefined : placeCatalog(mounts, scratch)

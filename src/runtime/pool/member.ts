@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
+import { setImmediate as othersFirst } from 'node:timers/promises'
 import type { Backend, Boundary, BoundaryUsage } from '../../contract/backend.ts'
 import type { SandboxId } from '../../contract/ids.ts'
 import type { HostPath } from '../../contract/mount.ts'
@@ -12,7 +13,7 @@ import { GloveboxError } from '../../errors/error.ts'
 import type { Life, Tenure } from '../../pool/ports.ts'
 import type { CatalogAbout } from '../catalog/catalogued.ts'
 import { lifetimeLine } from '../catalog/lifetime.ts'
-import { createSandbox, discardPlanned } from '../create.ts'
+import { createSandbox, discardPlanned, type MemberPlace } from '../create.ts'
 import type { MountRequest } from '../mount-text.ts'
 import { liveSandbox } from '../sandbox.ts'
 import type { VaultRequests } from '../secrets.ts'
@@ -148,13 +149,7 @@ export function createMember(parts: MemberParts): Member {
       }
       const sandbox =
         claimed === undefined
-          ? await createSandbox({
-              ...wishesOf(rules, record),
-              backend,
-              mounts: mountsOf(rules, record, directory),
-              member: { id, boundaryId, directory, guard },
-              catalog: about,
-            })
+          ? await openFromNothing({ ...parts, record }, { id, boundaryId, directory, guard }, about)
           : adopt(id, claimed, guard, about)
       current = { sandbox, boundaryId }
       requireNewest(rules, id, tenure.token)
@@ -195,6 +190,17 @@ export const wishesOf = (rules: HouseRules, record: MemberRecord): Wishes => ({
   vaults: vaultsOf(rules, record),
   cwd: record.cwd ?? firstPlace[record.layout],
 })
+
+async function openFromNothing(
+  { rules, record, backend, directory }: MemberParts,
+  member: MemberPlace,
+  catalog: CatalogAbout,
+): Promise<Sandbox> {
+  await othersFirst()
+  const mounts = mountsOf(rules, record, directory)
+  await othersFirst()
+  return await createSandbox({ ...wishesOf(rules, record), backend, mounts, member, catalog })
+}
 
 function adopt(
   id: SandboxId,

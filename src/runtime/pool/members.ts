@@ -3,6 +3,7 @@
 // that ran survives that, on any backend: between commands a boundary holds nothing that its files do not.
 import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { setImmediate as othersFirst } from 'node:timers/promises'
 import type { SandboxId } from '../../contract/ids.ts'
 import type { HostPath } from '../../contract/mount.ts'
 import type { Description } from '../../contract/sandbox.ts'
@@ -133,6 +134,8 @@ export function openMembers(options: MembersOptions): RealMembers {
     const plain = firstRecord(id, key, request, options.defaults)
     const claimed = asksForUsual(request, options.defaults) ? await claim(plain, tenure.token) : undefined
     if (claimed !== undefined) return { record: plain, isNew: true, claimed }
+    // To make one from nothing takes milliseconds, and others are answered in between.
+    await othersFirst()
     makePlace(directory)
     const record = await begun(options, plain, request)
     writeFirstRecord(directory, record)

@@ -2,6 +2,7 @@
 // costs nothing until its first command comes, one may also be only laid: it has everything but a process. Knows no claimant's id.
 import { lstatSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { setImmediate as othersFirst } from 'node:timers/promises'
 import type { Backend, Boundary } from '../../contract/backend.ts'
 import { newSandboxId } from '../../contract/ids.ts'
 import type { HostPath, Mount } from '../../contract/mount.ts'
@@ -52,10 +53,17 @@ export async function makeSpare(state: HostPath, kind: SpareKind, form: Form): P
   let planned: Planned | undefined
   try {
     const member = { id: boundaryId, boundaryId, directory, guard: (boundary: Boundary) => boundary }
-    planned = await planSandbox({ ...wishes, backend, member, mounts: mountsIn(directory) })
+    // Nobody waits for it, and others are answered in between.
+    await othersFirst()
+    const mounts = mountsIn(directory)
+    await othersFirst()
+    planned = await planSandbox({ ...wishes, backend, member, mounts })
+    await othersFirst()
     makeBlanks(directory)
     const outside = outsideOf(planned)
+    await othersFirst()
     const boundary = await backend.create(boundaryId, planned.plan)
+    await othersFirst()
     try {
       if (form === 'ready') await boundary.prepare?.()
     } catch (error) {
