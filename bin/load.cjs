@@ -2,47 +2,62 @@
 // the last time. Compiling takes longer than a short command; the build keeps the result, and another version of node simply
 // compiles anew.
 'use strict'
-const { closeSync, openSync, readFileSync, readSync } = require('node:fs')
-const { Module, createRequire } = require('node:module')
+const { closeSync, fstatSync, openSync, readSync } = require('node:fs')
 const { dirname, join } = require('node:path')
 const { Script, constants } = require('node:vm')
 
 const file = join(__dirname, '..', 'dist', 'cli', 'glovebox.cjs')
 const cacheFile = `${file}.${process.version}-${process.arch}.cache`
 
-function readQuietly(path, encoding) {
+/** What stands before and behind it is put there as bytes: of texts that are joined the compiler makes one more. */
+function readQuietly(path, before = '', behind = '') {
+  let descriptor
   try {
-    return readFileSync(path, encoding)
+    descriptor = openSync(path, 'r')
+    const { size } = fstatSync(descriptor)
+    const bytes = Buffer.allocUnsafeSlow(before.length + size + behind.length)
+    bytes.latin1Write(before)
+    bytes.latin1Write(behind, before.length + size)
+    return readSync(descriptor, bytes, before.length, size) === size ? bytes : undefined
   } catch {
     return undefined
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor)
   }
 }
 
 /** Undefined: it has not been built. */
 function load() {
-  const source = readQuietly(file, 'latin1')
+  const source = readQuietly(file, '(function (exports, require, module, __filename, __dirname) {', '\n})')
   if (source === undefined) return undefined
   const cachedData = readQuietly(cacheFile)
-  const script = new Script(`(function (exports, require, module, __filename, __dirname) {${source}\n})`, {
+  const script = new Script(source.latin1Slice(), {
     filename: file,
     importModuleDynamically: constants?.USE_MAIN_CONTEXT_DEFAULT_LOADER,
     ...(cachedData === undefined ? {} : { cachedData }),
   })
-  const module = new Module(file)
-  // The parts ask for this file by its name, and must not get a second one.
-  require.cache[file] = module
-  const requireNow = createRequire(file)
+  const exports = {}
+  let requirePart
+  const requireNow = (name) => (name.startsWith('node:') ? require(name) : (requirePart ??= partsOf(exports))(name))
   const requireWhenUsed = (name) => (seldomUsed.has(name) ? whenUsed(name, seldomUsed.get(name)) : requireNow(name))
-  script.runInThisContext()(module.exports, requireWhenUsed, module, file, dirname(file))
-  module.loaded = true
-  return { main: module.exports.main, script, cacheFile }
+  script.runInThisContext()(exports, requireWhenUsed, { exports }, file, dirname(file))
+  return { main: exports.main, script, cacheFile }
+}
+
+/** The parts ask for this file by its name, and must not get a second one. */
+function partsOf(exports) {
+  const { Module, createRequire } = require('node:module')
+  require.cache[file] = Object.assign(new Module(file), { exports, loaded: true })
+  return createRequire(file)
 }
 
 /** Modules of node of which a short command uses nothing, or just what stands beside them. Loading them takes 3 ms together. */
 const seldomUsed = new Map([
+  ['node:child_process', {}],
   ['node:crypto', { randomBytes, randomUUID }],
   ['node:fs/promises', {}],
   ['node:timers/promises', {}],
+  ['node:tty', {}],
   ['node:worker_threads', {}],
 ])
 

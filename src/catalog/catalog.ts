@@ -8,6 +8,7 @@ import type { Catalog, CatalogBudgetLine, CatalogEvent, CatalogRun } from '../co
 import type { Description } from '../contract/sandbox.ts'
 import type { ShellInfo } from '../contract/shell.ts'
 import type { DescribedVault } from '../contract/vault.ts'
+import { nowMs } from './clock.ts'
 import { budgetOf, environmentOf, mountsOf, outcomeOf, permissionsOf, runtimeOf, shellsOf, vaultsOf } from './facts.ts'
 import { openJournal, type Deed, type Journal } from './journal.ts'
 import { openPages, type Page, type Pages } from './pages.ts'
@@ -52,16 +53,17 @@ export interface LiveCatalog {
 /**
  * Nobody can look at the files while nothing runs. So the first set is written a moment after something has begun. Where it has ended by
  * then, the set comes later, for whoever looks next; and not at all where the sandbox ends before: on a disk from which much was
- * deleted lately, ext4 takes longer for two dozen new files than a sandbox takes to be made. Where this process is so busy that the
+ * deleted lately, ext4 takes longer for two dozen new files than a sandbox takes to be made. A boundary of its own is made only when a
+ * command has begun, and has the moment's first half for that. Where this process is so busy that the
  * moment comes late, a crowd waits for it, and the next moment will do.
  */
-const firstMs = 15
+const firstMs = 40
 const lateMs = 5
 const longestMs = 200
 const mostBehindMs = 2000
 
 export function openCatalog(options: CatalogOptions): LiveCatalog {
-  const openedAt = performance.now()
+  const openedAt = nowMs()
   let description = options.describe()
   let opened: Pages | undefined
   let first: Coming | undefined
@@ -147,11 +149,11 @@ function afterQuietMoment(
   work: () => void,
   { afterMs, mostMs }: { readonly afterMs: number; readonly mostMs: number },
 ): Coming {
-  const begunAt = performance.now()
+  const begunAt = nowMs()
   const wait = (): NodeJS.Timeout => {
-    const dueAt = performance.now() + afterMs
+    const dueAt = nowMs() + afterMs
     return setTimeout(() => {
-      const now = performance.now()
+      const now = nowMs()
       if (now - dueAt < lateMs || now - begunAt >= mostMs) work()
       else timer = wait()
     }, afterMs).unref()
@@ -202,7 +204,7 @@ interface Moving {
 /** What changes with each command. */
 function drawMoving(sources: CatalogSources, { description, journal, openedAt }: Moving): readonly Page[] {
   const { counts, running, last, lastOutput } = journal
-  const aliveMs = Math.round(performance.now() - openedAt)
+  const aliveMs = Math.round(nowMs() - openedAt)
   return [
     ['shells.json', shellsOf(sources.shells(), sources.redact)],
     ['budget.json', budgetOf(description, { counts, aliveMs, further: sources.budget() })],

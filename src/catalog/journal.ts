@@ -3,6 +3,7 @@
 import type { CatalogDeed, CatalogEvent } from '../contract/catalog.ts'
 import type { Denial } from '../contract/denial.ts'
 import type { Ended } from '../contract/exec.ts'
+import { nowMs } from './clock.ts'
 
 export interface Deed {
   /** `run` for a command; else the action's name. */
@@ -109,14 +110,14 @@ export function openJournal({ redact, onChange }: JournalOptions): Journal {
 
   return {
     begin({ action, about, shellId }) {
-      const startedMs = performance.now()
+      const startedMs = nowMs()
       const number = ++begun
       const shown = shortened(redact(about))
       const startedAt = new Date().toISOString()
       running.set(number, { number, action, about: shown, startedAt })
       note('began', titleOf({ action, about: shown }), number)
       const end = (result: DeedResult, error: string | null): void => {
-        const durationMs = Math.max(0, Math.round(performance.now() - startedMs))
+        const durationMs = Math.max(0, Math.round(nowMs() - startedMs))
         const told = { number, action, about: shown, shellId: shellId ?? null, startedAt, durationMs, error }
         finish({ ...told, ...outcome(result, redact) }, result)
       }

@@ -17,6 +17,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { nowMs } from './clock.ts'
 
 export type Content = object | string | Uint8Array
 export type Page = readonly [name: string, content: Content]
@@ -93,7 +94,7 @@ export function openPages({ directory, draw }: PageOptions): Pages {
       filled.clear()
       // A full disk must not end a command that has nothing to do with it. With the next change it is tried again.
     }
-    writtenAt = performance.now()
+    writtenAt = nowMs()
   }
 
   return {
@@ -106,7 +107,7 @@ export function openPages({ directory, draw }: PageOptions): Pages {
     },
     touch(when) {
       isOutstanding = true
-      const now = performance.now()
+      const now = nowMs()
       const due = Math.max(now + (when === 'soon' ? soonMs : apartMs), writtenAt + apartMs)
       if (isClosed || due >= dueAt) return
       clearTimeout(timer)

@@ -1,6 +1,6 @@
 // A place to print. Node writes to pipes synchronously, so a reader that does not read would stop the event loop,
 // and with it the deadline and Ctrl-C; these writes run on the thread pool and are awaited instead.
-import { write } from 'node:fs'
+import { fstatSync, write } from 'node:fs'
 import { isatty } from 'node:tty'
 
 export interface Sink {
@@ -23,7 +23,7 @@ export function openSink(descriptor: number): Sink {
     }
   }
   return {
-    isTerminal: isatty(descriptor),
+    isTerminal: mayBeTerminal(descriptor) && isatty(descriptor),
     get open() {
       return open
     },
@@ -32,6 +32,20 @@ export function openSink(descriptor: number): Sink {
       last = last.then(() => writeAll(bytes))
       return last
     },
+  }
+}
+
+/** Major and minor number on Linux. */
+const ofDevNull = 0x103
+
+/** Node loads modules for its own question, which a short command that nobody watches can do without. */
+function mayBeTerminal(descriptor: number): boolean {
+  try {
+    const seen = fstatSync(descriptor)
+    return seen.isCharacterDevice() && seen.rdev !== ofDevNull
+  } catch {
+    // Closed: nobody reads it.
+    return false
   }
 }
 

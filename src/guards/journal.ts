@@ -41,7 +41,7 @@ export interface JournalListing {
   readonly unreadable: readonly string[]
 }
 
-const directoryOf = (stateDir: string): string => join(stateDir, 'placeholders')
+const directoryOf = (stateDir: string): string => `${stateDir}/placeholders`
 
 /** Two processes, or two sandboxes of one, must not race between creating and removing: all changes happen in here. */
 export function underLock<T>(stateDir: string, work: () => Promise<T>): Promise<T> {
@@ -110,6 +110,6 @@ export function settleJournal(stateDir: string, journal: Journal): void {
 }
 
 function pathOf(stateDir: string, sandboxId: string): string {
-  if (isSandboxId(sandboxId)) return join(directoryOf(stateDir), `${sandboxId}.json`)
+  if (isSandboxId(sandboxId)) return `${directoryOf(stateDir)}/${sandboxId}.json`
   throw new GloveboxError('INTERNAL', 'Cannot open a journal: that is not the id of a sandbox')
 }

@@ -220,6 +220,30 @@ describe.skipIf(process.platform !== 'linux')('layPlaceholders (needs /proc)', (
     expect(await liftPlaceholders(sandboxId, stateDir)).toEqual({ removed: 3, kept: [] })
   })
 
+  it('writes down the control group that comes next, also where nothing is laid', async () => {
+    const limitGroup = [join(area, 'group')]
+    const roots = (names: readonly ProtectedName[]) => [{ descriptor: root, hostPath: workspace, names }]
+    const laying = { sandboxId: newSandboxId(), stateDir, roots: roots(usual), limitGroup }
+    await layPlaceholders(laying)
+    expect(listJournals(stateDir).journals).toMatchObject([{ limitGroup, entries: usual.slice(1).map(() => ({})) }])
+    await liftPlaceholders(laying.sandboxId, stateDir)
+
+    writeFileSync(inWorkspace('.bashrc'), 'mine')
+    const bare = { ...laying, sandboxId: newSandboxId(), roots: roots([file('.bashrc')]) }
+    await layPlaceholders(bare)
+    expect(listJournals(stateDir).journals).toMatchObject([{ sandboxId: bare.sandboxId, limitGroup, entries: [] }])
+  })
+
+  it('forgets a control group that will not come, when it is refused', async () => {
+    const roots = [{ descriptor: root, hostPath: workspace, names: usual }]
+    const limitGroup = [join(area, 'group')]
+    const afterStep = (step: LayStep) =>
+      step === 'inodes recorded' ? writeFileSync(inWorkspace('.bashrc'), '') : undefined
+    const laying = layPlaceholders({ sandboxId: newSandboxId(), stateDir, roots, limitGroup, afterStep })
+    await expect(laying).rejects.toThrow('.bashrc')
+    expect(journalFiles()).toEqual([])
+  })
+
   it('opens no more descriptors than it closes', async () => {
     const open = (): number => readdirSync('/proc/self/fd').length
     const before = open()

@@ -6,7 +6,15 @@
 import { existsSync, type BigIntStats } from 'node:fs'
 import type { SandboxId } from '../contract/ids.ts'
 import { isAlive, ownIdentity, type ProcessIdentity } from '../process/identity.ts'
-import { findJournal, listJournals, removeTornJournals, settleJournal, underLock, type Journal } from './journal.ts'
+import {
+  findJournal,
+  listJournals,
+  removeTornJournals,
+  settleJournal,
+  underLock,
+  writeJournal,
+  type Journal,
+} from './journal.ts'
 import { agreeOnKinds, closeParents, lay, type AfterStep, type Finding } from './placing/lay.ts'
 import { isSame, type Identified } from './placing/remove.ts'
 import { sweepEntries, type Kept } from './placing/sweep.ts'
@@ -44,6 +52,8 @@ export interface LayOptions {
   readonly sandboxId: SandboxId
   readonly stateDir: string
   readonly roots: readonly ProtectedRoot[]
+  /** Directories of the control group that will be made next, written down with the names: a second turn of the lock takes longer. */
+  readonly limitGroup?: readonly string[] | undefined
   /** Who owns them; only a test is somebody else. */
   readonly owner?: ProcessIdentity
   /** A test stops here for ever, as a kill would. */
@@ -65,19 +75,21 @@ export interface SweepReport {
  * the host's owner has changed things: what is laid and still in place stays.
  */
 export async function layPlaceholders(options: LayOptions): Promise<readonly PlacedProtection[]> {
-  const { stateDir, sandboxId, roots, afterStep, owner = ownIdentity() } = options
+  const { stateDir, sandboxId, roots, limitGroup, afterStep, owner = ownIdentity() } = options
   return underLock(stateDir, async () => {
     // Hundreds of sandboxes may live, and most lay nothing.
     const all = lazily(() => listJournals(stateDir).journals)
-    const journal = findJournal(stateDir, sandboxId) ?? { sandboxId, owner, entries: [] }
+    const before = findJournal(stateDir, sandboxId) ?? { sandboxId, owner, entries: [] }
+    const journal = limitGroup === undefined ? before : { ...before, limitGroup }
     const found: Finding[] = []
     try {
       for (const root of roots) findAll(root, placeholderTest(all), found)
       const findings = agreeOnKinds(found)
-      await lay({ stateDir, journal, afterStep }, findings)
+      const isWritten = await lay({ stateDir, journal, afterStep }, findings)
+      if (!isWritten && journal.limitGroup !== before.limitGroup) writeJournal(stateDir, journal)
       return findings.map(placed)
     } catch (error) {
-      await undoLaying(stateDir, journal, all())
+      await undoLaying(stateDir, before, all())
       throw error
     } finally {
       closeParents(found)
@@ -96,7 +108,7 @@ async function undoLaying(stateDir: string, before: Journal, journals: readonly 
   if (now === undefined) return
   const others = journals.filter((each) => each.sandboxId !== before.sandboxId && isAlive(each.owner))
   const { remaining } = sweepEntries(now, [...others, before])
-  settleJournal(stateDir, { ...now, entries: [...before.entries, ...remaining] })
+  settleJournal(stateDir, { ...withoutGoneGroup(now), entries: [...before.entries, ...remaining] })
 }
 
 function findAll(root: ProtectedRoot, isPlaceholder: (found: Identified) => boolean, findings: Finding[]): void {
@@ -149,7 +161,7 @@ async function liftUnlocked(sandboxId: SandboxId, stateDir: string): Promise<Lif
   return { removed, kept }
 }
 
-/** The sandbox is ending, so a control group that is gone will not be made any more. */
+/** The sandbox is ending, or never came to be: a control group that is not there will not be made any more. */
 function withoutGoneGroup(journal: Journal): Journal {
   const { limitGroup, ...rest } = journal
   return limitGroup?.some((directory) => existsSync(directory)) === true ? journal : rest

@@ -34,6 +34,8 @@ export interface ProtectionParts {
   readonly files: HostFiles
   /** With whose end the sandbox ends. Default: this process. */
   readonly owner?: ProcessIdentity
+  /** Directories of the control group that will be made next. */
+  readonly limitGroup?: readonly string[] | undefined
   /** Where a mount with layers keeps what is made in it. */
   readonly onDisk: (mount: Mount) => OnDisk | undefined
 }
@@ -46,6 +48,7 @@ export async function openProtection({
   spec,
   files,
   owner,
+  limitGroup,
   onDisk,
 }: ProtectionParts): Promise<Protection> {
   const table = mountTable(spec.mounts)
@@ -66,7 +69,13 @@ export async function openProtection({
       names: wanted.get(mount) ?? [],
       ...onDisk(mount),
     }))
-    const placed = await layPlaceholders({ sandboxId: id, stateDir, roots, ...(owner === undefined ? {} : { owner }) })
+    const placed = await layPlaceholders({
+      sandboxId: id,
+      stateDir,
+      roots,
+      limitGroup,
+      ...(owner === undefined ? {} : { owner }),
+    })
     held = placed.flatMap(({ hostPath, name, maskedName, kind }) =>
       mounts
         .filter(

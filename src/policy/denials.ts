@@ -60,6 +60,8 @@ interface Complaint {
 
 /** At most one complaint per line, with what stands around it on that line. */
 function* complaintsOf(text: string): Generator<Complaint> {
+  // The usual text, and a pattern is compiled at its first use.
+  if (text === '') return
   const pattern = new RegExp(complaint)
   for (let count = 0; count < maxComplaints; count += 1) {
     const match = pattern.exec(text)

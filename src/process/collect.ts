@@ -29,8 +29,12 @@ export interface Collected {
 }
 
 export async function collect(child: Process, options: CollectOptions): Promise<Collected> {
-  const startedAt = performance.now()
-  const elapsed = (): number => Math.round(performance.now() - startedAt)
+  // Not `performance`, for which Node loads a dozen modules at its first use.
+  const startedAt = process.hrtime()
+  const elapsed = (): number => {
+    const [seconds, nanoseconds] = process.hrtime(startedAt)
+    return Math.round(seconds * 1000 + nanoseconds / 1e6)
+  }
   const deadline = readDeadline(options.timeoutMs, options.signal, () => child.kill())
   const stdout = createCapture(options.maxStdoutBytes, options.keepBytes)
   const stderr = createCapture(options.maxStderrBytes, options.keepBytes)

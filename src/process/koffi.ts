@@ -1,14 +1,19 @@
 // The door to the kernel calls that Node has none for. koffi is optional: who needs it says what happens without it.
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { join } from 'node:path'
+import { packagePlaces } from './package-places.ts'
 
 export type Koffi = typeof import('koffi')
 
-/** Undefined where it is not installed. */
-export function findKoffi(): Koffi | undefined {
-  const require = createRequire(import.meta.url)
-  return load(require, nativePart(require)) ?? load(require, 'koffi')
+/** Undefined where it is not installed. Node loads it once, and looking for it takes longer than most of what is then asked of it. */
+export const findKoffi = once((): Koffi | undefined => {
+  const require = createRequire(import.meta.filename)
+  return load(require, nativePart()) ?? load(require, 'koffi')
+})
+
+function once<T>(find: () => T): () => T {
+  let known: { readonly value: T } | undefined
+  return () => (known ??= { value: find() }).value
 }
 
 function load(require: NodeJS.Require, name: string | undefined): Koffi | undefined {
@@ -22,7 +27,9 @@ function load(require: NodeJS.Require, name: string | undefined): Koffi | undefi
 
 /** koffi's own loader looks for its native part in many places, which takes a short command longer than everything that is
  * then done with it. Where it lies as npm lays it, it is loaded as it is. */
-function nativePart(require: NodeJS.Require): string | undefined {
-  const part = join('@koromix', `koffi-linux-${process.arch}`, `linux_${process.arch}`, 'koffi.node')
-  return (require.resolve.paths('koffi') ?? []).map((place) => join(place, part)).find((file) => existsSync(file))
+function nativePart(): string | undefined {
+  const part = `@koromix/koffi-linux-${process.arch}/linux_${process.arch}/koffi.node`
+  return packagePlaces(import.meta.dirname)
+    .map((place) => `${place}/${part}`)
+    .find((file) => existsSync(file))
 }

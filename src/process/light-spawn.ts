@@ -1,7 +1,7 @@
 // Starts a child without a copy of this process. Node forks: the kernel then copies the tables of all our memory, and each page that we
 // write afterwards, which takes a server longer than all else of a start. posix_spawn shares the memory until the child has become
 // its program. It sets no ids, so the calling thread has the child's for that moment: ids are each thread's own in Linux.
-// Only for a thread of its own, of a process that root started. It follows no child: whoever starts one asks for its end.
+// Only for a thread of its own, or a process that is all ours, started by root. It follows no child: whoever starts one asks for its end.
 import { getSystemErrorName } from 'node:util'
 import { constants } from 'node:os'
 import { createDescriptorWatch } from './descriptors.ts'
@@ -16,10 +16,14 @@ export interface LightRequest {
   readonly gid: number
   /** By index: what the child has at that descriptor. It has no others. */
   readonly stdio: readonly number[]
+  /** Default: none. */
+  readonly env?: Readonly<Record<string, string>>
+  /** In a session and process group of its own. */
+  readonly detached?: boolean
 }
 
 export interface LightSpawner {
-  /** In the root directory, with no environment. Gives its pid, which stays its own until it has been asked for its end. */
+  /** In the root directory. Gives its pid, which stays its own until it has been asked for its end. */
   start(request: LightRequest): number
   /** Undefined while it runs. To be asked no more after an answer. */
   findEnd(pid: number): ChildEnd | undefined
@@ -33,9 +37,11 @@ const callsOf: Readonly<Record<string, { setgroups: number; setresuid: number; s
 
 const setSignalDefaults = 0x04
 const setSignalMask = 0x08
+const newSession = 0x80
 const duplicateCloseOnExec = 1030
 const withoutWaiting = 1
 const [getDumpable, setDumpable] = [3, 4]
+const [setDeathSignal, getDeathSignal] = [1, 2]
 /** More than any C library's structure of these needs. */
 const roomy = 1024
 
@@ -54,12 +60,17 @@ export function loadLightSpawner(): LightSpawner | undefined {
   } catch {
     return undefined
   }
-  const { syscall, prctl, fcntl, spawn, waitpid, actions, attributes, close } = native
+  const { syscall, prctl, ask, fcntl, spawn, waitpid, actions, attributes, close } = native
   const inherited = createDescriptorWatch()
   const before = { gid: process.getgid?.() ?? 0, groups: Int32Array.from(process.getgroups?.() ?? []) }
   const check = (what: string, result: number | bigint): number => {
     if (Number(result) >= 0) return Number(result)
     throw failed(what, koffi.errno())
+  }
+  const deathSignal = (): number => {
+    const signal: [number] = [0]
+    check('prctl', ask(getDeathSignal, signal))
+    return signal[0]
   }
   const setGroups = (groups: Int32Array): number | bigint =>
     syscall(numbers.setgroups, 'size_t', groups.length, 'void *', Buffer.from(groups.buffer))
@@ -70,6 +81,8 @@ export function loadLightSpawner(): LightSpawner | undefined {
   /** SECURITY: never kernel uid 0, and no group of ours. test/attacks/kernel: "the guest is not root in the kernel's eyes" */
   const as = <T>({ uid, gid }: Pick<LightRequest, 'uid' | 'gid'>, work: () => T): T => {
     const wasDumpable = prctl(getDumpable, 0)
+    const whenParentDies = deathSignal()
+    const parent = process.ppid
     try {
       check('setgroups', setGroups(new Int32Array()))
       check('setresgid', setGid(gid))
@@ -80,13 +93,15 @@ export function loadLightSpawner(): LightSpawner | undefined {
       check('setresuid', setUid(0, 0))
       check('setresgid', setGid(before.gid))
       check('setgroups', setGroups(before.groups))
-      // A change of ids takes it from the whole process.
+      // A change of ids takes both: the one from the whole process, and the signal that somebody may count on from the thread.
       prctl(setDumpable, Number(wasDumpable))
+      if (whenParentDies !== 0) prctl(setDeathSignal, whenParentDies)
+      if (whenParentDies !== 0 && process.ppid !== parent) process.kill(process.pid, whenParentDies)
     }
   }
 
   return {
-    start({ file, args, uid, gid, stdio }) {
+    start({ file, args, uid, gid, stdio, env = {}, detached = false }) {
       const moved: number[] = []
       // One of a number that the child uses itself would be covered before it is handed on.
       const clear = (descriptor: number): number => {
@@ -103,9 +118,12 @@ export function loadLightSpawner(): LightSpawner | undefined {
         // test/attacks/descriptors: "a descriptor inherited by the host process does not reach the guest"
         for (const descriptor of inherited()) if (descriptor >= stdio.length) actions.close(plan, descriptor)
         actions.enterRoot(plan)
-        const given = attributes.open()
+        const given = attributes.open(detached)
+        const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`)
         try {
-          const error = as({ uid, gid }, () => spawn(pid, file, plan, given, [file, ...args, null], [null]))
+          const error = as({ uid, gid }, () =>
+            spawn(pid, file, plan, given, [file, ...args, null], [...variables, null]),
+          )
           if (error !== 0) throw failed('posix_spawn', Number(error))
         } finally {
           attributes.close(given)
@@ -143,6 +161,7 @@ function declare(func: (words: string) => Call) {
   return {
     syscall: func('long syscall(long number, ...)'),
     prctl: func('int prctl(int option, unsigned long value)'),
+    ask: func('int prctl(int option, _Out_ int *answer)'),
     fcntl: func('int fcntl(int descriptor, int command, ...)'),
     close: func('int close(int descriptor)'),
     waitpid: func('int waitpid(int pid, _Out_ int *status, int options)'),
@@ -162,14 +181,14 @@ function declare(func: (words: string) => Call) {
     },
     attributes: {
       /** Node ignores SIGPIPE and may block others; a program must find all signals as they are by default. */
-      open(): Buffer {
+      open(detached: boolean): Buffer {
         const [room, all, none] = [Buffer.alloc(roomy), Buffer.alloc(roomy), Buffer.alloc(roomy)]
         must(initAttributes(room))
         fill(all)
         empty(none)
         must(setDefaults(room, all))
         must(setMask(room, none))
-        must(setFlags(room, setSignalDefaults | setSignalMask))
+        must(setFlags(room, setSignalDefaults | setSignalMask | (detached ? newSession : 0)))
         return room
       },
       close: (room: Buffer): void => void endAttributes(room),

@@ -25,12 +25,19 @@ function makeParent(parent: string): void {
 }
 
 export function closeScratch(directory: string): void {
+  if (isRemoved(directory)) return
+  removeEmptyOnes(directory)
+  // Most held no more, and for more Node loads a module first.
+  if (!isRemoved(directory)) rmSync(directory, { recursive: true, force: true })
+}
+
+/** Takes no descriptor, unlike the other way: one that is empty can be removed where there is none left. */
+function isRemoved(directory: string): boolean {
   try {
-    // Takes no descriptor, unlike the other: one that is empty can be removed where there is none left.
     rmdirSync(directory)
+    return true
   } catch {
-    removeEmptyOnes(directory)
-    rmSync(directory, { recursive: true, force: true })
+    return false
   }
 }
 

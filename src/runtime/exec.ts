@@ -115,7 +115,7 @@ export function toResult(collected: Collected, plan: Plan, cwd: GuestPath): Exec
 
 /** A cut in the middle of a character leaves the character out; anything else that is no UTF-8 is shown as U+FFFD. */
 const decode = (bytes: Uint8Array, truncated: boolean): string =>
-  new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: truncated })
+  bytes.length === 0 ? '' : new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: truncated })
 
 export function exitCodeOf(ended: Ended): number {
   switch (ended.by) {

@@ -1,18 +1,16 @@
 // The search program that the package brings along, so that a search inside a sandbox does not depend on what is installed.
 import { existsSync, realpathSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { join } from 'node:path'
 import type { HostPath } from '../contract/mount.ts'
 import { GloveboxError } from '../errors/error.ts'
+import { packagePlaces } from '../process/package-places.ts'
 
-/** Looked for by hand in the directories where node would look: asking node to resolve it costs a short command dearly. */
 export function findSearchProgram(): HostPath {
   const name = `@vscode/ripgrep-${process.platform}-${process.arch}`
-  const places = createRequire(import.meta.url).resolve.paths(name) ?? []
+  const places = packagePlaces(import.meta.dirname)
   // The platform's package is a dependency of @vscode/ripgrep, not of ours, and may be nested below it.
   const found = places
-    .flatMap((place) => [join(place, name), join(place, '@vscode/ripgrep/node_modules', name)])
-    .map((directory) => join(directory, 'bin', 'rg'))
+    .flatMap((place) => [`${place}/${name}`, `${place}/@vscode/ripgrep/node_modules/${name}`])
+    .map((directory) => `${directory}/bin/rg`)
     .find((file) => existsSync(file))
   if (found !== undefined) return realpathSync.native(found) as HostPath
   throw new GloveboxError(

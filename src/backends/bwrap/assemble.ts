@@ -12,7 +12,14 @@ import { liveBoundary, type LiveBoundary } from './boundary.ts'
 import type { HostFacts } from './facts.ts'
 import type { Launcher } from './launcher/launcher.ts'
 import { openLayers } from './layers.ts'
-import { createLimitGroup, limitGroupName, type LimitGroup, type LimitsPlan, type RunProgram } from './limits/limits.ts'
+import {
+  createLimitGroup,
+  limitDirectories,
+  limitGroupName,
+  type LimitGroup,
+  type LimitsPlan,
+  type RunProgram,
+} from './limits/limits.ts'
 import { forgetLimitGroup, recordLimitGroup } from './limits/sweep.ts'
 import { openMasks, vaultNames } from '../../guards/masks.ts'
 import { openProtection } from '../../guards/protection.ts'
@@ -65,12 +72,15 @@ export async function createBoundary(parts: AssemblyParts): Promise<Assembled> {
     })
     undo.push(() => files.close())
 
-    // Each waits for the disk or for another process. Names and group are journalled under one lock: the second would only be in the
-    // first one's way.
-    const protecting = openProtection({ id, stateDir, spec, files, onDisk: layers.onDisk })
+    // Each waits for the disk or for another process. Names and group are journalled in one turn of a lock, or, where the group's place
+    // is not known yet, in one after the other: the second would only be in the first one's way.
+    const groupPlace = limitDirectories(parts.limitsPlan, limitGroupName(id))
+    const protecting = openProtection({ id, stateDir, spec, files, limitGroup: groupPlace, onDisk: layers.onDisk })
+    // Taken apart in this order, too: a group that is gone when the names are lifted needs no journal any more, and a name that is
+    // held in what was staged cannot be removed.
     const [limitGroup, sources, protection] = await allOrUndo(
       undo,
-      [protecting.then(() => openLimitGroup(parts)), (group) => closeLimitGroup(parts, group)],
+      [protecting.then(() => openLimitGroup(parts, groupPlace)), (group) => closeLimitGroup(parts, group)],
       [
         openSources({ spec, behind: vaultsShown(spec, scratch), facts, files, launcher, staged: layers.staged }),
         (opened) => opened.release(),
@@ -112,23 +122,23 @@ export async function createBoundary(parts: AssemblyParts): Promise<Assembled> {
 
 type Step<T> = readonly [Promise<T>, (value: T) => void | Promise<void>]
 
-/** Waits for all, also when one is refused, so that what the others made is known and can be taken away. */
+/** Waits for all, also when one is refused, so that what the others made is known and can be taken away: in this order, whichever was
+ * made first. */
 async function allOrUndo<A, B, C>(undo: Undo[], a: Step<A>, b: Step<B>, c: Step<C>): Promise<readonly [A, B, C]> {
-  const made: Undo[] = []
+  const made: (Undo | undefined)[] = [undefined, undefined, undefined]
   undo.push(async () => {
-    const undone = await Promise.allSettled(made.map(async (unmake) => unmake()))
+    const undone = await Promise.allSettled(made.map(async (unmake) => unmake?.()))
     const failed = undone.find((each) => each.status === 'rejected')
     if (failed !== undefined) throw failed.reason
   })
-  const settled = await Promise.allSettled([watch(made, a), watch(made, b), watch(made, c)])
+  const watch = async <T>([making, unmake]: Step<T>, index: number): Promise<void> => {
+    const value = await making
+    made[index] = () => unmake(value)
+  }
+  const settled = await Promise.allSettled([watch(a, 0), watch(b, 1), watch(c, 2)])
   const refused = settled.find((each) => each.status === 'rejected')
   if (refused !== undefined) throw refused.reason
   return Promise.all([a[0], b[0], c[0]])
-}
-
-async function watch<T>(made: Undo[], [making, unmake]: Step<T>): Promise<void> {
-  const value = await making
-  made.push(() => unmake(value))
 }
 
 async function closeLimitGroup({ id, stateDir }: AssemblyParts, group: LimitGroup | undefined): Promise<void> {
@@ -142,13 +152,23 @@ function vaultsShown(spec: SandboxSpec, scratch: string): ReadonlyMap<Mount, str
   return new Map(vaults.map((mount, index) => [mount, vaultNames(mount, scratch, index)]))
 }
 
-async function openLimitGroup({ id, spec, limitsPlan, stateDir, run }: AssemblyParts): Promise<LimitGroup | undefined> {
+/** `recorded`: the directories that the journal names already. */
+async function openLimitGroup(
+  { id, spec, limitsPlan, stateDir, run }: AssemblyParts,
+  recorded: readonly string[] | undefined,
+): Promise<LimitGroup | undefined> {
   if (limitsPlan.enforces.length === 0) return undefined
   const { memoryMb, cpuCores, pids } = spec.policy
   return createLimitGroup(
     limitsPlan,
     limitGroupName(id),
     { memoryBytes: memoryMb * 1024 * 1024, cpuCores, pids },
-    { run, beforeMaking: (directories) => recordLimitGroup({ sandboxId: id, stateDir, directories }) },
+    {
+      run,
+      async beforeMaking(directories) {
+        if (!directories.every((directory) => recorded?.includes(directory)))
+          await recordLimitGroup({ sandboxId: id, stateDir, directories })
+      },
+    },
   )
 }

@@ -1,5 +1,6 @@
 // A live boundary. A command runs in a cell that it shares with nobody (cells.ts), or in a bwrap of its own where it needs one:
 // for its input or terminal, for its secrets, for its length, or because the host has no means to tell a used cell from a new one.
+import { dirname } from 'node:path'
 import type { Boundary, BoundaryUsage, Process, SandboxSpec, SpawnRequest } from '../../contract/backend.ts'
 import type { SandboxId } from '../../contract/ids.ts'
 import { GloveboxError } from '../../errors/error.ts'
@@ -56,6 +57,7 @@ export function liveBoundary(parts: BoundaryParts): LiveBoundary {
   const running = new Set<Process>()
   const admission = planAdmission(parts.limitGroup, descriptors.first + sources.descriptors.length)
   let laid: (Laid & { readonly guards: readonly Guard[] }) | undefined
+  let isFirst = true
   let memoryKills = 0
   const starting = new Set<Promise<unknown>>()
   let ending = false
@@ -63,16 +65,24 @@ export function liveBoundary(parts: BoundaryParts): LiveBoundary {
     if (ending) throw new GloveboxError('SANDBOX_GONE', 'Cannot run the command: the sandbox has been killed')
   }
 
+  const laidWith = (
+    guards: readonly Guard[],
+    byBwrap: readonly Guard[],
+  ): Laid & { readonly guards: readonly Guard[] } => {
+    const mounts = spec.mounts.map((mount) => ({ mount, source: sources.of(mount) }))
+    return {
+      guards,
+      words: boundaryArguments(spec, facts, { ...sources, mounts, guards: byBwrap, masks: parts.masks }),
+      mountPoints: [spec.home, ...spec.mounts, ...guards, ...parts.masks].map(({ guestPath }) => guestPath),
+    }
+  }
   const layOut = async (): Promise<Laid> => {
     const guards = await parts.guards()
-    if (laid?.guards !== guards) {
-      const mounts = spec.mounts.map((mount) => ({ mount, source: sources.of(mount) }))
-      laid = {
-        guards,
-        words: boundaryArguments(spec, facts, { ...sources, mounts, guards, masks: parts.masks }),
-        mountPoints: [spec.home, ...spec.mounts, ...guards, ...parts.masks].map(({ guestPath }) => guestPath),
-      }
+    if (isFirst) {
+      isFirst = false
+      if (parts.launcher.hold !== undefined) return laidWith(guards, holdAhead(guards, parts.launcher.hold, parts))
     }
+    if (laid?.guards !== guards) laid = laidWith(guards, guards)
     return laid
   }
   const keeping: Gatekeeping = {
@@ -178,6 +188,23 @@ export function liveBoundary(parts: BoundaryParts): LiveBoundary {
       await Promise.all([...all.map((process) => process.exit), cells.endAll()])
     },
   }
+}
+
+/** Lays what can be laid before bwrap is started, and gives what is left for it.
+ * SECURITY: it must hold as what bwrap lays does.
+ * test/attacks/persistence: "a protected name cannot be planted, changed, moved or removed by a single command"
+ * SECURITY: for the first command alone: a mount goes with a name that the host's owner puts something else in the place of.
+ * test/attacks/persistence: "what the host puts in the place of a protected name is protected from the next command on" */
+function holdAhead(
+  guards: readonly Guard[],
+  hold: (paths: readonly string[]) => void,
+  { sources, spec }: BoundaryParts,
+): readonly Guard[] {
+  const roots = new Set(spec.mounts.filter(({ mode }) => mode === 'rw').map((mount) => sources.pathOf(mount)))
+  // Not deeper, where what leads to a name could be swapped for a link.
+  const isHeld = ({ rule, source }: Guard): boolean => rule === 'readonly' && roots.has(dirname(source))
+  hold(guards.filter(isHeld).map(({ source }) => source))
+  return guards.filter((guard) => !isHeld(guard))
 }
 
 function withReasons(usage: BoundaryUsage): BoundaryUsage {

@@ -49,15 +49,19 @@ export interface LayContext {
   readonly afterStep?: AfterStep | undefined
 }
 
-export async function lay({ stateDir, journal, afterStep }: LayContext, findings: readonly Finding[]): Promise<void> {
+/** False: the journal tells everything already, and was not written. */
+export async function lay(
+  { stateDir, journal, afterStep }: LayContext,
+  findings: readonly Finding[],
+): Promise<boolean> {
   const makings = planMakings(findings)
   const held = [...elsewhere(journal.entries, findings), ...sharedEntries(findings)]
-  if (makings.length === 0 && isListed(held, journal.entries)) return
+  if (makings.length === 0 && isListed(held, journal.entries)) return false
   const record = (entries: readonly JournalEntry[]): void =>
     writeJournal(stateDir, { ...journal, entries: [...held, ...entries] })
   record(makings.map((making) => entryOf(making)))
   await afterStep?.('journal written')
-  if (makings.length === 0) return
+  if (makings.length === 0) return true
   const ownerOf = ownersOfRoots()
   const made = makings.map((making) => ({ making, made: makeTemporary(making.target, ownerOf(making)) }))
   await afterStep?.('temporaries made')
@@ -68,6 +72,7 @@ export async function lay({ stateDir, journal, afterStep }: LayContext, findings
     if (index === 0) await afterStep?.('one named')
   }
   await afterStep?.('all named')
+  return true
 }
 
 /** Entries of an earlier laying at which these findings did not look. One that was looked at is shared, or ours no more. */

@@ -165,7 +165,8 @@ export function findEntry(directory: number, component: string): BigIntStats | u
 /** Does it hold just what was put there? Anything more is the user's. */
 export function isUntouched(directory: number, component: string, found: BigIntStats, content = ''): boolean {
   if (!found.isDirectory()) return found.isFile() && holds(directory, component, found, content)
-  return isEmpty(below(directory, component))
+  // A third name of a directory is the `..` of one that lies in it; a file system that counts none tells one name or two.
+  return found.nlink <= 2n && isEmpty(below(directory, component))
 }
 
 /** Of one that has many entries, one tells enough. */

@@ -35,6 +35,14 @@ export const persistence: readonly AttackRow[] = [
     'a second mount of the same directory does not open what the first protects',
     'names are held in every mount that shows them',
   ),
+  blocked('a protected name cannot be planted, changed, moved or removed by a single command', held, {
+    docker: 'does not apply',
+  }),
+  blocked(
+    'what the host puts in the place of a protected name is protected from the next command on',
+    'what was laid ahead serves the first command alone',
+    { docker: 'does not apply' },
+  ),
   blocked(
     'two sandboxes on one workspace do not open each other’s placeholders',
     'placeholders are shared by inode and go with the last user',

@@ -18,6 +18,9 @@ export interface Launch {
 export interface Launcher {
   /** Gives the path at which bwrap finds this host path, owned by the guest's id. Absent: bwrap uses the host path itself. */
   readonly stage?: (request: StageRequest) => Promise<string>
+  /** Lays names over themselves, read-only, each directly in what was staged: bwrap then finds them so with the rest of it, and takes
+   * a tenth of the time of laying them itself. Absent: bwrap lays them. */
+  readonly hold?: (paths: readonly string[]) => void
   /** Absent: this launcher cannot lay directories over each other. */
   readonly layer?: (request: LayerRequest) => Promise<LaidLayers>
   unstage(target: string): Promise<void>

@@ -1,5 +1,6 @@
 // The few kernel calls that Node has no door to, through koffi. Only a launcher that was started by root needs
 // them, so koffi is optional.
+import { closeSync } from 'node:fs'
 import { findKoffi } from '../../../process/koffi.ts'
 
 export interface Native {
@@ -9,6 +10,8 @@ export interface Native {
   /** A detached copy of the mount at this descriptor, seen with other owners, without setuid and devices. */
   cloneWithOwners(descriptor: number, userNamespace: number): number
   attach(detached: number, target: string): void
+  /** Lays what is at this path over itself, so that it can be neither changed nor moved nor removed. Follows no link at its end. */
+  holdReadOnly(path: string): void
   detach(target: string): void
   /** Paths without colon, comma and backslash, which separate options. */
   mountOverlay(target: string, layers: OverlayLayers): void
@@ -33,7 +36,9 @@ const moveFromEmptyPath = 0x4
 const detachLazily = 2
 const noSetuid = 0x2
 const noDevices = 0x4
+const atNoFollow = 0x100
 const attributeIdMap = 0x00100000n
+const attributeReadOnly = 0x1n
 const attributeNoSetuid = 0x2n
 const attributeNoDevices = 0x4n
 // These numbers are the same on every architecture: they came after the tables were unified.
@@ -59,6 +64,35 @@ export function loadNative(): Native {
     throw Object.assign(new Error(`${what}: ${name}`), { code: name })
   }
 
+  const openTree = (directory: number, path: string, how: number): number => {
+    const flags = openTreeClone | openTreeCloseOnExec | how
+    return check('open_tree', syscall(call.openTree, 'int', directory, 'str', path, 'uint', flags))
+  }
+  const setAttributes = (tree: number, attributes: Uint8Array): void =>
+    void check(
+      'mount_setattr',
+      syscall(call.mountSetattr, 'int', tree, 'str', '', 'uint', atEmptyPath, 'void *', attributes, 'size_t', 32),
+    )
+  const attach = (detached: number, target: string): void =>
+    void check(
+      'move_mount',
+      syscall(
+        call.moveMount,
+        'int',
+        detached,
+        'str',
+        '',
+        'int',
+        atCurrentDirectory,
+        'str',
+        target,
+        'uint',
+        moveFromEmptyPath,
+      ),
+    )
+  const heldAttributes = Buffer.alloc(32)
+  heldAttributes.writeBigUInt64LE(attributeReadOnly | attributeNoSetuid | attributeNoDevices, 0)
+
   return {
     leaveHostMounts() {
       check('unshare', unshare(unshareFilesystemState | unshareMounts))
@@ -67,35 +101,24 @@ export function loadNative(): Native {
     },
     mountTmpfs: (target) => void check('mount tmpfs', mount('tmpfs', target, 'tmpfs', 0x2 | 0x4, 'mode=755,size=1m')),
     cloneWithOwners(descriptor, userNamespace) {
-      const flags = openTreeClone | openTreeCloseOnExec | atEmptyPath
-      const tree = check('open_tree', syscall(call.openTree, 'int', descriptor, 'str', '', 'uint', flags))
+      const tree = openTree(descriptor, '', atEmptyPath)
       const attributes = Buffer.alloc(32)
       // SECURITY: nosuid and nodev hold for every use of the copy. test/attacks/files: "a setuid file in the workspace gives nothing"
       attributes.writeBigUInt64LE(attributeIdMap | attributeNoSetuid | attributeNoDevices, 0)
       attributes.writeBigUInt64LE(BigInt(userNamespace), 24)
-      check(
-        'mount_setattr',
-        syscall(call.mountSetattr, 'int', tree, 'str', '', 'uint', atEmptyPath, 'void *', attributes, 'size_t', 32),
-      )
+      setAttributes(tree, attributes)
       return tree
     },
-    attach: (detached, target) =>
-      void check(
-        'move_mount',
-        syscall(
-          call.moveMount,
-          'int',
-          detached,
-          'str',
-          '',
-          'int',
-          atCurrentDirectory,
-          'str',
-          target,
-          'uint',
-          moveFromEmptyPath,
-        ),
-      ),
+    attach,
+    holdReadOnly(path) {
+      const tree = openTree(atCurrentDirectory, path, atNoFollow)
+      try {
+        setAttributes(tree, heldAttributes)
+        attach(tree, path)
+      } finally {
+        closeSync(tree)
+      }
+    },
     mountOverlay(target, { lower, upper, work }) {
       // Renamed directories leave a note in the upper layer instead of failing; everything else stays as a file system that
       // is looked at without this mount must find it.

@@ -3,8 +3,7 @@
 // It outlives us, so it does not die with its parent; end of file on its standard input ends it.
 import { closeSync, constants, openSync, readFileSync, readSync, writeSync } from 'node:fs'
 import { kill } from 'node:process'
-import { loadPipes } from '../../../process/pipes.ts'
-import type { Spawner } from '../../../process/spawn.ts'
+import type { MakePipe } from '../../../process/pipes.ts'
 import { wardenCommand, wardenEnvironment, type Warden } from '../../../process/warden.ts'
 
 export interface OwnerWarden {
@@ -17,9 +16,24 @@ export interface OwnerWarden {
 
 const patienceMs = 10_000
 
-export function startOwnerWarden(spawner: Spawner, bwrapPath: string, kernelId: number): OwnerWarden {
-  const makePipe = loadPipes()
-  if (makePipe === undefined) throw new Error('koffi is not installed')
+export interface WardenStart {
+  readonly file: string
+  readonly args: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+  /** By index: what it has at that descriptor. */
+  readonly stdio: readonly number[]
+}
+
+export interface WardenParts {
+  readonly bwrapPath: string
+  /** Its id in the kernel. */
+  readonly kernelId: number
+  readonly makePipe: MakePipe
+  /** As that id, in the root directory, and in a session of its own: a signal to our process group must not reach it. */
+  readonly start: (request: WardenStart) => void
+}
+
+export function startOwnerWarden({ bwrapPath, kernelId, makePipe, start }: WardenParts): OwnerWarden {
   const [heard, said] = makePipe()
   const [status, report] = makePipe()
   // Its own reader: bwrap must not end by SIGPIPE while it sets up, or its child would wait for a sign for ever.
@@ -27,7 +41,7 @@ export function startOwnerWarden(spawner: Spawner, bwrapPath: string, kernelId: 
   const nowhere = openSync('/dev/null', 'r+')
   const quickly = openSync(`/proc/self/fd/${status}`, constants.O_RDONLY | constants.O_NONBLOCK)
   try {
-    const child = spawner.startRaw({
+    start({
       file: bwrapPath,
       args: [
         '--unshare-user',
@@ -43,17 +57,12 @@ export function startOwnerWarden(spawner: Spawner, bwrapPath: string, kernelId: 
         '--',
         ...wardenCommand,
       ],
-      cwd: '/',
       env: wardenEnvironment,
-      // In a session of its own: a signal to our process group must not reach it.
-      detached: true,
-      // SECURITY: never kernel uid 0. test/attacks/kernel: "the guest is not root in the kernel's eyes"
-      uid: kernelId,
-      gid: kernelId,
       stdio: [heard, nowhere, nowhere, bothWays],
     })
-    child.on('error', () => {})
-    child.unref()
+  } catch (error) {
+    for (const descriptor of [said, quickly]) closeSync(descriptor)
+    throw error
   } finally {
     for (const descriptor of [heard, status, report, bothWays, nowhere]) closeSync(descriptor)
   }

@@ -11,6 +11,7 @@ import {
   unlinkSync,
   writeFileSync,
 } from 'node:fs'
+import { dirname } from 'node:path'
 import { layerOwners } from './layer-owners.ts'
 import { layDirectories } from './layers.ts'
 import type { LaidLayers, LayerRequest, StageRequest } from './messages.ts'
@@ -28,6 +29,10 @@ const openPath = 0o10000000
 export interface Stager {
   /** Gives the path at which bwrap, started from this thread, finds it. */
   stage(request: StageRequest): Promise<string>
+  /** Lays these, which lie directly in what was staged, over themselves and read-only: whoever mounts that finds them so. */
+  hold(paths: readonly string[]): void
+  /** Is something in it held? Then nothing of it can be removed on the host before it is unstaged. */
+  holdsIn(target: string): boolean
   /** Directories laid over each other, changes going into the uppermost. Taken away by `unstage` too. */
   layer(request: LayerRequest): Promise<LaidLayers>
   unstage(target: string): void
@@ -46,7 +51,15 @@ export function leaveHostAndStage(parts: OwnerParts): Stager {
   if (parts.ofRoot === undefined) owners.find(0, 0).catch(() => {})
   let count = 0
   const newTarget = (): string => `${root}/${(count += 1)}`
+  const holders = new Set<string>()
   return {
+    hold(paths) {
+      for (const path of paths) {
+        holders.add(dirname(path))
+        native.holdReadOnly(path)
+      }
+    },
+    holdsIn: (target) => holders.has(target),
     close: () => owners.close(),
     async layer(request) {
       const namespace = await layerOwners(spawner, bwrapPath, {

@@ -18,6 +18,12 @@ export type { RunProgram } from './systemd.ts'
 
 export const limitGroupName = (sandboxId: string): string => `glovebox-${sandboxId}`
 
+/** Where the group will be; undefined where that is known only once systemd has been asked, and where there will be none. */
+export function limitDirectories(plan: LimitsPlan, name: string): readonly string[] | undefined {
+  if (plan.enforces.length === 0 || plan.mechanism === 'none' || plan.mechanism === 'systemd scope') return undefined
+  return plan.mechanism === 'cgroup v1' ? v1Directories(plan, name) : [`${plan.parent}/${name}`]
+}
+
 export interface CreateGroupOptions {
   /** Needed by a systemd plan only. */
   readonly run?: RunProgram
