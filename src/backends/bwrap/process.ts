@@ -31,6 +31,8 @@ export function followBwrap(child: SpawnedChild, keeping: Gatekeeping): Followed
   let killed = false
   let knownPid: number | undefined
   let refused: string | undefined
+  /** Until then an exit code is the gate's own, and nothing of the command has run. */
+  let isThrough = false
 
   word.on('error', () => {})
 
@@ -52,6 +54,7 @@ export function followBwrap(child: SpawnedChild, keeping: Gatekeeping): Followed
     }
     try {
       await keeping.admit(knownPid)
+      isThrough = !killed
       word.write('\n')
       return knownPid
     } catch (error) {
@@ -66,7 +69,8 @@ export function followBwrap(child: SpawnedChild, keeping: Gatekeeping): Followed
     await firstPid
     // Also when a code was reported: until then bwrap itself is there, or is a zombie.
     const end = await child.ended
-    const exit = readExit(end, await status.exitCode, killed)
+    const exitCode = await status.exitCode
+    const exit = readExit(end, killed && !isThrough ? undefined : exitCode, killed)
     word.destroy()
     if (refused !== undefined && exit.setupFailed === undefined)
       return { setupFailed: `the resource group could not be joined: ${refused}` }

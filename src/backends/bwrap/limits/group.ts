@@ -51,7 +51,7 @@ export interface GroupParts {
 
 /** Not at once: a move may wait for the whole machine. */
 const writeAsync = promisify<number, string, number>(write)
-const destroyDeadlineMs = 2000
+const destroyDeadlineMs = 10_000
 
 export async function makeLimitGroup(parts: GroupParts): Promise<LimitGroup> {
   const made: string[] = []

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { GloveboxError } from '../../../errors/error.ts'
 import { findControl, hasCode } from './files.ts'
 
-const killDeadlineMs = 2000
+const killDeadlineMs = 10_000
 
 export async function processesIn(directories: readonly string[]): Promise<readonly number[]> {
   const texts = directories.map((directory) => findControl(`${directory}/cgroup.procs`))
