@@ -21,7 +21,7 @@ describe('pages', () => {
     pages.touch('soon')
     await expect.poll(() => json('now/count.json')['drawn']).toBe(1)
     for (let change = 0; change < 50; change += 1) pages.touch('soon')
-    await expect.poll(() => json('now/count.json')['drawn'], { timeout: 2000 }).toBe(2)
+    await expect.poll(() => json('now/count.json')['drawn']).toBe(2)
     await delay(50)
     expect(drawn).toBe(2)
     pages.close()

@@ -292,10 +292,8 @@ export interface Store {
   readonly tokens: TokenTable
   readonly idempotency: IdempotencyTable
   readonly runs: RunTable
-  /**
-   * Leases of sandboxes that every server on this database shares; each call is another owner. Undefined on SQLite, which has no
-   * clock of its own and belongs to one host: there leases are files.
-   */
+  /** Leases of sandboxes that every server on this database shares; each call is another owner. Undefined on SQLite, which has no
+   * clock of its own and belongs to one host: there leases are files. */
   readonly openLeases: ((options?: { readonly ttlMs?: number }) => Leases) | undefined
   health(): Promise<StoreHealth>
   close(): Promise<void>

@@ -19,7 +19,7 @@ const plant = (holder: Holder | string): void => {
   writeFileSync(join(ground().lockDir, `${key}.lock`), typeof holder === 'string' ? holder : formatHolder(holder))
 }
 const takenOver = async (): Promise<boolean> => {
-  const locks = openLocks(ground().lockDir, { waitMs: 30 })
+  const locks = openLocks(ground().lockDir, { waitMs: 500 })
   try {
     return await locks.hold([key], asked, () => Promise.resolve(true)).catch(() => false)
   } finally {

@@ -163,6 +163,7 @@ describe('denials observed in error output', () => {
     const text = unit.repeat(Math.ceil(size / unit.length))
     const started = performance.now()
     observe(text)
-    expect(performance.now() - started).toBeLessThan(2000)
+    // In the square of its length it would take hours.
+    expect(performance.now() - started).toBeLessThan(15_000)
   })
 })

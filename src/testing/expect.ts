@@ -56,15 +56,27 @@ export async function collect(child: Process): Promise<Collected> {
   return { exit, stdout, stderr }
 }
 
+/** A timeout that comes only after the command has begun and said what it says first, also on a machine that is busy elsewhere. */
+export const afterItsBeginMs = 2500
+
 /** A shell loop that writes into `file` for as long as it lives. */
 export const heartbeat = (file: string): string => `while :; do echo x >> ${file}; sleep 0.03; done`
 
 const sizeOf = async (file: string): Promise<number> => (await stat(file).catch(() => undefined))?.size ?? 0
 
 export async function waitForBeat(hostFile: string): Promise<void> {
-  const deadline = Date.now() + 4000
-  while ((await sizeOf(hostFile)) === 0) {
-    assert.ok(Date.now() < deadline, 'the background process never began')
+  await growsBeyond(hostFile, 0, 'the background process never began')
+}
+
+/** What writes the heartbeat is alive: another beat comes. */
+export async function beatsOn(hostFile: string): Promise<void> {
+  await growsBeyond(hostFile, await sizeOf(hostFile), 'nothing writes the heartbeat any more')
+}
+
+async function growsBeyond(hostFile: string, size: number, otherwise: string): Promise<void> {
+  const deadline = performance.now() + 20_000
+  while ((await sizeOf(hostFile)) <= size) {
+    assert.ok(performance.now() < deadline, otherwise)
     await pause(10)
   }
 }

@@ -182,11 +182,11 @@ export const providerCases: readonly ProviderCase[] = [
       const [one, other] = [await open(), await open({ waitMs: 50 })]
       const mine = key()
       const sandbox = await acquired(one, mine)
-      const running = await begun(sandbox, 'sleep 0.5; echo done')
+      const running = await begun(sandbox, 'sleep 4; echo done')
       await one.release(sandbox.id)
       await refused('BUSY', other.acquire(mine))
       assert.equal(succeeded(await running.result), 'begun\ndone\n')
-      assert.equal(await other.acquire(mine, { waitMs: 5_000 }), sandbox.id)
+      assert.equal(await other.acquire(mine, { waitMs: 20_000 }), sandbox.id)
     },
   },
   {

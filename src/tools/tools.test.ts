@@ -220,7 +220,8 @@ describe('text of the guest inside ours', () => {
     const started = performance.now()
     expect(plainOutput('\u001B['.repeat(300_000))).toHaveLength(0)
     expect(plainOutput('\u001B]'.repeat(300_000))).toHaveLength(0)
-    expect(performance.now() - started).toBeLessThan(2000)
+    // In the square of its length it would take minutes.
+    expect(performance.now() - started).toBeLessThan(15_000)
     expect(plainOutput('a\tb\nc\u009Bd')).toBe('a\tb\ncd')
     expect(plainOutput('\u001B]0;never ended\nrest')).toBe('0;never ended\nrest')
   })

@@ -85,13 +85,13 @@ describe('a vault', () => {
   })
 
   it('does not wait for a program when nobody waits for the command any more', async () => {
-    const vault = open('ops', { command: { slow: ['/bin/sh', '-c', 'sleep 5; echo long-enough'] } })
+    const vault = open('ops', { command: { slow: ['/bin/sh', '-c', 'sleep 25; echo long-enough'] } })
     const stopping = new AbortController()
     setTimeout(() => stopping.abort(), 50)
     const begun = performance.now()
     const asked = handOver(['ops/slow'], parts([vault], { signal: stopping.signal }))
     await expect(asked).rejects.toEqual(refusal('CANCELLED'))
-    expect(performance.now() - begun).toBeLessThan(3000)
+    expect(performance.now() - begun).toBeLessThan(20_000)
   })
 
   it('lists names only, and no link, directory or name that cannot be asked for', () => {

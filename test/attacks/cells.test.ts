@@ -101,7 +101,7 @@ describe.each(starters)('cells, started by %s', (starter) => {
     const control = scene.control()
     scene.putControl(control, 'config', 'held')
     const guarded = `bwrap --bind / / --dev-bind /dev /dev --ro-bind config ${control}/config`
-    const race = `mkfifo go; ${guarded} sh -c 'read x < go; echo PLANTED > config' & sleep 0.3; echo new > new; mv new config; echo > go; wait; cat config`
+    const race = `mkfifo go; ${guarded} sh -c 'touch in; read x < go; echo PLANTED > config' & until [ -e in ]; do sleep 0.05; done; echo new > new; mv new config; echo > go; wait; cat config`
     expect((await undefended(race, { cwd: control })).stdout).toBe('PLANTED\n')
   })
 })

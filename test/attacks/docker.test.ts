@@ -123,11 +123,9 @@ describe.skipIf(!answers && !isRequired('docker'))(`docker${answers ? '' : ` [${
     expect(beat()).toBe(last)
     const [name = ''] = namesOf(guest.id)
     expect(docker('top', name, '-o', 'pid').trim().split('\n')).toHaveLength(2)
-    const running = guest.run(`rm -f beat; (${daemon}) ; ${wait}; sleep 1`)
-    await new Promise((resolve) => setTimeout(resolve, 700))
-    const during = beat()
-    await new Promise((resolve) => setTimeout(resolve, 100))
-    expect(beat(), 'control: while its command runs, it beats').not.toBe(during)
+    const running = guest.run(`(${daemon}) ; while [ ! -e enough ]; do sleep 0.05; done`)
+    await expect.poll(beat, { message: 'control: while its command runs, it beats' }).not.toBe(last)
+    writeFileSync(join(guest.workspace, 'enough'), '')
     await running
   })
 
@@ -167,7 +165,7 @@ describe.skipIf(!answers && !isRequired('docker'))(`docker${answers ? '' : ` [${
       expect((await theirs.run('echo still here')).stdout).toBe('still here\n')
       expect(namesOf(theirs.id)).toHaveLength(1)
       // Docker clears away what was killed in its own time.
-      await expect.poll(() => namesOf(mine.id), { timeout: 5000 }).toEqual([''])
+      await expect.poll(() => namesOf(mine.id)).toEqual([''])
     } finally {
       await other.close()
     }

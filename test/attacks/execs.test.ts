@@ -190,6 +190,15 @@ describe('the environment of an exec', () => {
       }
     })
 
+  /** Nothing, if it has ended meanwhile. */
+  function namespaceOf(pid: string): string | undefined {
+    try {
+      return readlinkSync(`/proc/${pid}/ns/pid`)
+    } catch {
+      return undefined
+    }
+  }
+
   /** Processes of the host whose command line, or environment, has the text in it. */
   function processesWith(file: 'cmdline' | 'environ', text: string): readonly string[] {
     return readdirSync('/proc')
@@ -211,22 +220,20 @@ describe('the environment of an exec', () => {
         project_id: 'secrets',
         exec: {
           kind: 'shell',
-          command: `: ${spoken.slice(0, 6)}; test -n "$TOKEN" && sleep 3`,
+          command: `: ${spoken.slice(0, 6)}; test -n "$TOKEN" && while [ ! -e go ]; do sleep 0.2; done`,
           env: { TOKEN: canary, PYTHONSTARTUP: `/${canary}.py` },
         },
         task_ref: { task_id: 'spoken-task' },
       },
       { 'idempotency-key': 'with-secret' },
     )
-    await server.until(exec.exec_id, ({ status }) => status === 'RUNNING')
-    await new Promise((resolve) => setTimeout(resolve, 500))
-    expect(processesWith('cmdline', canary)).toEqual([])
-    const holders = processesWith('environ', canary)
     // Control: the guest's own process has it, and the search finds it there.
-    expect(holders.length).toBeGreaterThan(0)
+    await expect.poll(() => processesWith('environ', canary).length).toBeGreaterThan(0)
+    expect(processesWith('cmdline', canary)).toEqual([])
     const ours = readlinkSync('/proc/self/ns/pid')
-    expect(holders.filter((pid) => readlinkSync(`/proc/${pid}/ns/pid`) === ours)).toEqual([])
+    expect(processesWith('environ', canary).filter((pid) => namespaceOf(pid) === ours)).toEqual([])
     expect(filesWith(server.place, canary)).toEqual([])
+    writeFileSync(join(server.workspace, 'projects/secrets/work/go'), '')
     const ended = await server.until(exec.exec_id, ({ ended_at }) => ended_at !== null)
     expect(ended).toMatchObject({ status: 'SUCCEEDED', env_keys: ['PYTHONSTARTUP', 'TOKEN'] })
     // A queued one that never runs, one that is refused, and one whose request is malformed.

@@ -47,7 +47,7 @@ describe.each(starters)('the guest in the eyes of the kernel, started by %s', (s
     const running = guest.run(['sleep', marker])
     const expected = starter === 'root' ? guestKernelId : host.uid
     // bwrap outside, its first process inside, and the command: none of them is root, none has a group of root's.
-    expect(await comesToPass(() => processesWith(marker).length === 1, 5000)).toBe(true)
+    expect(await comesToPass(() => processesWith(marker).length === 1, 20_000)).toBe(true)
     const lineage = lineageOf(processesWith(marker)[0]?.pid ?? 0, host.pid)
     // In a container: the command, the process that waits for it, and the keeper. What is above belongs to the daemon.
     const seen = attackedBackend === 'docker' ? lineage.slice(0, 3) : lineage

@@ -11,7 +11,7 @@ beforeAll(() => {
   bwrap = openFilteredBwrap()
   copyFileSync(process.execPath, join(bwrap.probeDir, 'node'))
   copyFileSync(rgPath, join(bwrap.probeDir, 'rg'))
-}, 60_000)
+})
 
 afterAll(() => bwrap[Symbol.dispose]())
 

@@ -31,7 +31,7 @@ beforeAll(() => {
   copyFileSync(join(source, 'syscalls.py'), join(bwrap.probeDir, 'syscalls.py'))
   filtered = runProbe({ filter: true })
   control = runProbe({ filter: false })
-}, 60_000)
+})
 
 afterAll(() => bwrap[Symbol.dispose]())
 

@@ -8,6 +8,6 @@ describeAsOtherUser({
   driver: 'node-test-driver.mjs',
   backend: 'bwrap',
   name: 'bwrap',
-  limitMs: 3 * 60_000,
+  limitMs: 10 * 60_000,
   leastCases: 150,
 })

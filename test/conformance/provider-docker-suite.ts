@@ -12,7 +12,7 @@ export async function describeProviderOnDocker({ name, image, runtime }: DockerS
     backend: 'docker',
     name,
     env: dockerEnv({ image, ...(runtime === undefined ? {} : { runtime }) }),
-    limitMs: 5 * 60_000,
+    limitMs: 10 * 60_000,
     leastCases: 17,
   })
 }

@@ -117,7 +117,7 @@ describe('exec ends as the shell world expects', () => {
     const done = await exec(['--timeout', '500ms', '--', 'sh', '-c', `sleep ${mark} & sleep ${mark}`])
     expect(done.code).toBe(124)
     expect(done.stderr).toContain('glovebox: The command was ended after')
-    await until('the tree is gone', () => alive(mark) === 0, 1000)
+    await until('the tree is gone', () => alive(mark) === 0)
   })
 
   it.each([
@@ -131,7 +131,7 @@ describe('exec ends as the shell world expects', () => {
     await until('the command runs', () => alive(mark) > 0)
     child.kill(signal)
     expect((await finished).code).toBe(code)
-    await until('the tree is gone', () => alive(mark) === 0, 1000)
+    await until('the tree is gone', () => alive(mark) === 0)
   })
 
   it('125 for every failure of its own, with a hint', async () => {
@@ -174,11 +174,11 @@ describe('exec bounds its output', () => {
 
   it('keeps its deadline while nobody reads what it prints', async () => {
     const mark = `75${process.pid}`
-    const argv = ['exec', '--timeout', '1500ms', '--max-stdout', '10m', '--', 'sh', '-c', `exec yes ${mark}`]
+    const argv = ['exec', '--timeout', '4s', '--max-stdout', '10m', '--', 'sh', '-c', `exec yes ${mark}`]
     const { child, finished } = start(argv, { cwd: project.directory })
     child.stdout?.pause()
     await until('the command runs', () => alive(mark) > 0)
-    await until('the deadline has ended it', () => alive(mark) === 0, 3000)
+    await until('the deadline has ended it', () => alive(mark) === 0)
     child.stdout?.resume()
     expect((await finished).code).toBe(124)
   })

@@ -105,7 +105,7 @@ describe('the way to the server', () => {
     expect(done).toMatchObject({ code: 125, stdout: '' })
     expect(done.stderr).toContain('Cannot create the sandbox: the server cannot be reached')
     expect(done.stderr).toContain('hint: ')
-    expect(performance.now() - begun).toBeLessThan(8000)
+    expect(performance.now() - begun).toBeLessThan(30_000)
   })
 
   it('without a token, or with a wrong one, is refused with exit code 4', async () => {

@@ -31,9 +31,11 @@ describe('a shell of a server', () => {
       1,
       'red\n',
     ])
-    const { number, result } = await shell.start('echo "$kept $PWD"; sleep 0.2; (exit 4)')
+    const untilTold = 'while [ ! -e /workspace/go ]; do sleep 0.02; done'
+    const { number, result } = await shell.start(`echo "$kept $PWD"; ${untilTold}; (exit 4)`)
     expect(number).toBe(2)
     expect((await shell.wait({ number, waitMs: 0 })).done).toBe(false)
+    await sandbox.files.write('/workspace/go', '')
     expect(await shell.wait({ waitMs: 20_000 })).toMatchObject({ done: true, result: { number: 2, exitCode: 4 } })
     expect(await result).toMatchObject({ stdout: '1 /tmp\n', exitCode: 4, number: 2, shellId: shell.id })
     expect(await shell.inspect()).toMatchObject({ id: shell.id, kind: 'commands', commands: 2, status: 'idle' })

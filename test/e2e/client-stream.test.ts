@@ -198,7 +198,7 @@ describe('the stream of an exec', () => {
     const glovebox = client.connect({
       url: ground.url,
       token: ground.token,
-      retry: { retries: 60, reconnects: 60, firstMs: 50, longestMs: 200 },
+      retry: { retries: 200, reconnects: 200, firstMs: 50, longestMs: 200 },
     })
     const { exec_id } = await glovebox.execs.create({
       project_id: 'streamed',

@@ -71,7 +71,7 @@ export function makeProject(): Project {
 }
 
 /** Polls, because what is waited for happens in another process tree. */
-export async function until(what: string, holds: () => boolean, timeoutMs = 10_000): Promise<void> {
+export async function until(what: string, holds: () => boolean, timeoutMs = 30_000): Promise<void> {
   const deadline = performance.now() + timeoutMs
   while (!holds()) {
     if (performance.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${what}`)

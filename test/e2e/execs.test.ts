@@ -331,6 +331,8 @@ describe('an exec', () => {
       workspace_writable: true,
     })
     expect(health.backends).toMatchObject([{ name: 'bwrap', available: true }])
-    expect(health.execs).toMatchObject({ running: 0, queued: 0, max_concurrent: 2 })
+    // A place is given back a moment after the answer of who had it.
+    const execs = async () => ((await server.ask('GET', '/sandbox/health')).json as ExecHealth).execs
+    await expect.poll(execs).toMatchObject({ running: 0, queued: 0, max_concurrent: 2 })
   })
 })

@@ -147,15 +147,18 @@ describe('glovebox run --executor model', () => {
   })
 
   it('Ctrl-C ends the command in flight with everything it started', async () => {
-    await using provider = await startScriptedModel([bash('echo > on; (sleep 2; echo > late) & sleep 60')])
+    await using provider = await startScriptedModel([
+      bash('(while :; do echo x >> beats; sleep 0.05; done) & sleep 60'),
+    ])
     settle({ baseUrl: provider.url })
     const { child, finished } = begin()
-    await until('the command runs', () => existsSync(place('workspace', 'on')))
+    await until('the command runs', () => existsSync(place('workspace', 'beats')))
     child.kill('SIGINT')
     expect(await finished).toMatchObject({ code: 130 })
     expect(record()).toMatchObject({ status: 'cancelled' })
-    await new Promise((resolve) => setTimeout(resolve, 2500))
-    expect(existsSync(place('workspace', 'late'))).toBe(false)
+    const beats = read('workspace', 'beats')
+    await new Promise((resolve) => setTimeout(resolve, 1000))
+    expect(read('workspace', 'beats')).toBe(beats)
     expect(await glovebox('runs', 'verify', 'runs/one')).toMatchObject({ code: 0 })
   })
 

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { startScriptedModel, type ScriptedStep } from '../fixtures/scripted-model.ts'
@@ -7,6 +7,15 @@ import { secretKey, workOn } from './model-assignment.ts'
 const bash = (command: string): ScriptedStep => ({ calls: [{ name: 'bash', arguments: { command } }] })
 const times = (count: number, step: ScriptedStep): readonly ScriptedStep[] => Array.from({ length: count }, () => step)
 const done: ScriptedStep = { text: 'All done.' }
+
+/** For as long as it lives. */
+const beating = 'while :; do echo x >> beats; sleep 0.05; done'
+
+async function expectStill(beats: string): Promise<void> {
+  const before = statSync(beats).size
+  await new Promise((resolve) => setTimeout(resolve, 1000))
+  expect(statSync(beats).size).toBe(before)
+}
 
 describe('a model at work', () => {
   it('does a task in several steps and writes a deliverable', async () => {
@@ -251,9 +260,9 @@ describe('a provider that fails', () => {
 
   it('a silent provider counts as failed', async () => {
     await using provider = await startScriptedModel([{ text: 'Hm', then: 'hang' }, done])
-    await using work = await workOn({ url: provider.url, model: { idleTimeoutMs: 300 } })
+    await using work = await workOn({ url: provider.url, model: { idleTimeoutMs: 3000 } })
     expect(work.outcome.status).toBe('completed')
-    expect(work.ofType('model_retry')[0]?.summary).toContain('nothing came for 300 ms')
+    expect(work.ofType('model_retry')[0]?.summary).toContain('nothing came for 3000 ms')
   })
 
   it('nobody listening there is a failure that names the cause', async () => {
@@ -294,12 +303,11 @@ describe('budgets', () => {
   })
 
   it('time: a command that outlasts it is ended with everything it started', async () => {
-    await using provider = await startScriptedModel([bash('(sleep 2; echo late > late.txt) & sleep 60'), done])
-    await using work = await workOn({ url: provider.url, model: { timeoutMs: 1200 } })
+    await using provider = await startScriptedModel([bash(`(${beating}) & sleep 60`), done])
+    await using work = await workOn({ url: provider.url, model: { timeoutMs: 4000 } })
     expect(work.outcome).toMatchObject({ status: 'failed', reason: 'budget_time' })
     expect(provider.requests).toHaveLength(1)
-    await new Promise((resolve) => setTimeout(resolve, 1800))
-    expect(existsSync(join(work.workspace, 'late.txt'))).toBe(false)
+    await expectStill(join(work.workspace, 'beats'))
   })
 
   it('time: it holds while the provider is silent', async () => {
@@ -319,23 +327,20 @@ describe('budgets', () => {
 
 describe('people', () => {
   it('a cancelled run ends the command in flight with everything it started', async () => {
-    await using provider = await startScriptedModel([
-      bash('echo on > on.txt; (sleep 1; echo late > late.txt) & sleep 60'),
-    ])
+    await using provider = await startScriptedModel([bash(`(${beating}) & sleep 60`)])
     await using work = await workOn({
       url: provider.url,
       watch(progress, { workspace, cancel }) {
         if (progress.kind !== 'tool_started') return
         const timer = setInterval(() => {
-          if (!existsSync(join(workspace, 'on.txt'))) return
+          if (!existsSync(join(workspace, 'beats'))) return
           clearInterval(timer)
           cancel()
         }, 20)
       },
     })
     expect(work.outcome).toEqual({ status: 'cancelled', summary: 'The work was cancelled.' })
-    await new Promise((resolve) => setTimeout(resolve, 1500))
-    expect(existsSync(join(work.workspace, 'late.txt'))).toBe(false)
+    await expectStill(join(work.workspace, 'beats'))
     expect(work.ofType('model_usage')).toHaveLength(1)
   })
 
@@ -352,10 +357,10 @@ describe('people', () => {
     ])
     await using work = await workOn({
       url: provider.url,
-      model: { timeoutMs: 1500 },
+      model: { timeoutMs: 5000 },
       async answer(question) {
         expect(question).toEqual({ kind: 'question', text: 'Which colour?', choices: ['red', 'blue'] })
-        await new Promise((resolve) => setTimeout(resolve, 2000))
+        await new Promise((resolve) => setTimeout(resolve, 6000))
         return 'blue'
       },
     })

@@ -7,7 +7,7 @@ let ground: ServerGround
 let sandboxes: ReturnType<typeof client.connect>['sandboxes']
 
 beforeAll(async () => {
-  ground = await startServer({ flags: ['--limit', 'total=3', '--limit', 'waitMs=300'] })
+  ground = await startServer({ flags: ['--limit', 'total=3', '--limit', 'waitMs=2500'] })
   sandboxes = client.connect({ url: ground.url, token: ground.token, retry: { retries: 0 } }).sandboxes
 })
 afterAll(async () => void (await ground.stop()))

@@ -30,7 +30,7 @@ afterEach(async () => {
 })
 
 const open = async (options: Parameters<typeof openProvider>[0] = {}): Promise<Provider> => {
-  const provider = await openProvider({ directory, limits: { waitMs: 300 }, ...options })
+  const provider = await openProvider({ directory, limits: { waitMs: 2500 }, ...options })
   opened.push(provider)
   return provider
 }

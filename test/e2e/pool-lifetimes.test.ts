@@ -98,15 +98,15 @@ describe('a life', () => {
     expect(Date.parse(String(renewed.at('expiresAt'))) - before).toBeGreaterThan(500_000)
     expect(codeOf(await post(`${sandbox}/renew`, { lifeMs: 1e12 }))).toBe('POLICY_ESCALATION')
     expect((await post(`${sandbox}/renew`, { lifeMs: 300 })).status).toBe(200)
-    await expect.poll(async () => (await ground.call('GET', sandbox)).status, { timeout: 5000 }).toBe(404)
+    await expect.poll(async () => (await ground.call('GET', sandbox)).status).toBe(404)
     const id = sandbox.replace('/sandboxes/', '')
-    await expect.poll(() => readdirSync(join(ground.state, 'sandboxes')), { timeout: 5000 }).not.toContain(id)
+    await expect.poll(() => readdirSync(join(ground.state, 'sandboxes'))).not.toContain(id)
   })
 
   it('at its end it is paused where that was asked for', async () => {
-    const sandbox = await make({ lifeMs: 700, atEnd: 'pause' })
+    const sandbox = await make({ lifeMs: 4000, atEnd: 'pause' })
     await run(sandbox, 'echo kept > /workspace/note')
-    await expect.poll(() => stateOf(sandbox), { timeout: 5000 }).toBe('paused')
+    await expect.poll(() => stateOf(sandbox)).toBe('paused')
     expect(await run(sandbox, 'cat /workspace/note')).toBe('kept\n')
   })
 
@@ -114,7 +114,7 @@ describe('a life', () => {
     const [named, nameless, short] = [
       await make({ key: 'lasting', env: { KEPT: 'yes' } }),
       await make(),
-      await make({ lifeMs: 4000 }),
+      await make({ lifeMs: 8000 }),
     ]
     for (const sandbox of [named, nameless, short]) await run(sandbox, 'echo kept > /workspace/note')
     const end = (await ground.call('GET', named)).at('expiresAt')
@@ -124,7 +124,7 @@ describe('a life', () => {
     expect(await run(named, 'cat /workspace/note; echo $KEPT')).toBe('kept\nyes\n')
     expect(await run(nameless, 'cat /workspace/note')).toBe('kept\n')
     expect((await post('/sandboxes', { key: 'lasting' })).status).toBe(200)
-    await expect.poll(async () => (await ground.call('GET', short)).status, { timeout: 8000 }).toBe(404)
+    await expect.poll(async () => (await ground.call('GET', short)).status).toBe(404)
   })
 
   it('a sandbox that comes back is held to the ceilings of today', async () => {

@@ -78,7 +78,7 @@ describe.each(cases)('what a sandbox costs on $name', ({ name, flags, settings, 
       for (const what of all) most[what] = Math.max(most[what], Number(seen.at(what)))
       return counted.every((what) => most[what] > (what === 'memoryBytes' ? 8_000_000 : 0))
     }
-    await expect.poll(look, { timeout: 10_000 }).toBe(true)
+    await expect.poll(look).toBe(true)
     const seen = await usage()
     const missing = seen.at('notCounted') as readonly { readonly what: What; readonly why: string }[]
     expect(missing.map(({ what }) => what).toSorted()).toEqual(all.filter((what) => seen.at(what) === null).toSorted())

@@ -35,6 +35,18 @@ const atWork = (directory: string): Promise<void> =>
     return existsSync(log) && readFileSync(log, 'utf8').includes('action_started')
   })
 
+/** Its event loop has been told to look at descriptor 0. */
+function isWaitingForInput(pid: number): boolean {
+  try {
+    return readdirSync(`/proc/${pid}/fdinfo`).some((descriptor) =>
+      /^tfd:\s+0 /m.test(readFileSync(`/proc/${pid}/fdinfo/${descriptor}`, 'utf8')),
+    )
+  } catch {
+    // One of them was closed meanwhile.
+    return false
+  }
+}
+
 const sleeping = (name: string): readonly string[] =>
   `run --prompt Sleep. --sandbox runs/${name} -- sleep 60`.split(' ')
 
@@ -265,8 +277,8 @@ describe('glovebox run', () => {
 
   it('ends at Ctrl-C while it waits for a prompt that never comes', async () => {
     const { child, finished } = ground.start(['run', '--', 'true'], { input: 'open' })
-    // It listens for signals before it reads; there is nothing on disk to wait for.
-    await new Promise((resolve) => setTimeout(resolve, 1500))
+    // It listens for signals before it reads.
+    await until('it waits for its input', () => isWaitingForInput(child.pid ?? 0))
     child.kill('SIGINT')
     expect(await finished).toMatchObject({ code: 130 })
     expect(existsSync(join(ground.directory, 'runs'))).toBe(false)

@@ -76,7 +76,7 @@ const momentary = async ({ commands }: Assignment['sandbox']): Promise<void> => 
   await commands.run('cat token')
   await commands.run('echo "hello $WHO"', { env: { WHO: 'secret world' } })
   await commands.run('sleep 30', { timeoutMs: 300 })
-  await Promise.all([commands.run('sleep 0.3; echo slow'), commands.run('echo quick')])
+  await Promise.all([commands.run('sleep 2; echo slow'), commands.run('echo quick')])
 }
 
 const executor = (work: (sandbox: Assignment['sandbox']) => Promise<void>): Executor => ({

@@ -15,14 +15,17 @@ afterAll(async () => {
 
 it('requests that almost fit are never answered with a fault, nor against the document, nor without a token', async () => {
   const objects = await makeObjects(ground, 'fuzzed')
-  const seed = Date.now() % 1_000_000
+  // Always the same: what a new one finds is for the campaign to tell.
+  const seed = 4711
   const report = await fuzz(ground, objects, {
     seed,
     forMs: 10_000,
+    leastRequests: 101,
     skip: ({ id }) => id === 'deleteSandboxesSandboxId',
   })
   expect({ seed, faults: report.faults, log: ground.log() }).toEqual({ seed, faults: [], log: '' })
   expect(report.requests).toBeGreaterThan(100)
-  expect(report.slowestHealthMs).toBeLessThan(1000)
+  // What holds the server up does so for ever, or nearly; others on the machine may for a second or two.
+  expect(report.slowestHealthMs).toBeLessThan(5000)
   expect(report.grownMiB).toBeLessThan(150)
 })

@@ -91,7 +91,13 @@ function bentPath(path: string, chance: Chance): string {
 export async function fuzz(
   ground: ServerGround,
   objects: Objects,
-  options: { readonly seed: number; readonly forMs: number; readonly skip: (operation: Operation) => boolean },
+  options: {
+    readonly seed: number
+    readonly forMs: number
+    /** Longer, until there have been so many. */
+    readonly leastRequests?: number
+    readonly skip: (operation: Operation) => boolean
+  },
 ): Promise<FuzzReport> {
   const chance = chanceOf(options.seed)
   // The events of a run that waits for a person do not end.
@@ -103,7 +109,7 @@ export async function fuzz(
   const until = performance.now() + options.forMs
   let requests = 0
   let slowestHealthMs = 0
-  while (performance.now() < until && faults.length < 10) {
+  while ((performance.now() < until || requests < (options.leastRequests ?? 0)) && faults.length < 10) {
     const sample = sampleOf(pick(chance, operations), objects)
     if (sample === undefined) continue
     const { method, path, ...asked } = sample

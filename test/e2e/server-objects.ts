@@ -50,7 +50,7 @@ export async function makeObjects(ground: ServerGround, project: string): Promis
 }
 
 export async function waitForRun({ call }: ServerGround, runId: string, status: string): Promise<void> {
-  for (let tries = 0; tries < 200; tries++) {
+  for (let tries = 0; tries < 600; tries++) {
     if ((await call('GET', `/runs/${runId}`)).at('record.status') === status) return
     await new Promise((resolve) => setTimeout(resolve, 50))
   }

@@ -12,15 +12,15 @@ let ground: ServerGround
 let sandbox: string
 
 beforeAll(async () => {
-  ground = await startServer({ flags: ['--limit', 'stalledMs=1500', '--limit', 'heartbeatMs=500'] })
+  ground = await startServer({ flags: ['--limit', 'heartbeatMs=500'] })
   sandbox = `/sandboxes/${String((await ground.call('POST', '/sandboxes', { body: {} })).at('id'))}`
 })
 afterAll(async () => {
   await ground.stop()
 })
 
-const open = async (body: object): Promise<string> => {
-  const made = await ground.call('POST', `${sandbox}/shells`, { body })
+const open = async (body: object, at = { ground, sandbox }): Promise<string> => {
+  const made = await at.ground.call('POST', `${at.sandbox}/shells`, { body })
   if (made.status !== 201) throw new Error(made.text)
   return String(made.headers['location'])
 }
@@ -39,9 +39,11 @@ describe('a shell', () => {
       second.at('exitCode'),
       second.at('number'),
     ]).toEqual([200, '1 /tmp\n', 'wrong\n', 3, 2])
-    const begun = await command(shell, { command: 'sleep 0.3; echo late', background: true })
+    const untilTold = 'while [ ! -e /workspace/go ]; do sleep 0.02; done; echo late'
+    const begun = await command(shell, { command: untilTold, background: true })
     expect([begun.status, begun.at('number'), begun.at('status')]).toEqual([202, 3, 'running'])
     expect((await ground.call('GET', `${shell}/wait?number=3&wait_ms=0`)).at('done')).toBe(false)
+    await ground.call('PUT', `${sandbox}/files?path=/workspace/go`, { raw: '' })
     const waited = await ground.call('GET', `${shell}/wait?wait_ms=20000`)
     expect([waited.at('done'), waited.at('result.stdout'), waited.at('result.number')]).toEqual([true, 'late\n', 3])
     const later = await ground.call('GET', String(begun.headers['location']))
@@ -92,9 +94,10 @@ interface Seen {
   offset(): number
 }
 
-const address = (shell: string, query = ''): string => `${ground.url.replace('http', 'ws')}${shell}/attach${query}`
-const withToken = (token: string = ground.token): ClientOptions => ({
-  origin: ground.url,
+const address = (shell: string, query = '', at = ground): string =>
+  `${at.url.replace('http', 'ws')}${shell}/attach${query}`
+const withToken = (token: string = ground.token, at = ground): ClientOptions => ({
+  origin: at.url,
   headers: { authorization: `Bearer ${token}` },
 })
 
@@ -103,8 +106,9 @@ async function attach(
   query = '',
   options = withToken(),
   protocols = ['glovebox.terminal.v1'],
+  at = ground,
 ): Promise<Seen> {
-  const socket = new WebSocket(address(shell, query), protocols, options)
+  const socket = new WebSocket(address(shell, query, at), protocols, options)
   const output: Buffer[] = []
   const screens: Buffer[] = []
   const texts: { readonly type: string }[] = []
@@ -145,9 +149,9 @@ const refusedWith = (attempt: Promise<unknown>): Promise<number> =>
     (error: unknown) => (error instanceof Refused ? error.status : -1),
   )
 
-async function until(what: string, holds: () => boolean, timeoutMs = 10_000): Promise<void> {
+async function until(what: string, holds: () => boolean | Promise<boolean>, timeoutMs = 20_000): Promise<void> {
   const giveUpAt = performance.now() + timeoutMs
-  while (!holds()) {
+  while (!(await holds())) {
     if (performance.now() > giveUpAt) throw new Error(`not within ${timeoutMs} ms: ${what}`)
     await new Promise((resolve) => setTimeout(resolve, 10))
   }
@@ -197,7 +201,12 @@ describe('a terminal over a WebSocket', () => {
     await until('the text is there', () => first.output().toString().includes('afar'))
     first.socket.send(JSON.stringify({ type: 'resize', cols: 80, rows: 25 }))
     viewer.resize({ cols: 80, rows: 25 })
-    await new Promise((resolve) => setTimeout(resolve, 500))
+    // It fills the larger screen, but for its own last line.
+    const isRedrawn = async (): Promise<boolean> => {
+      await see()
+      return viewer.lines()[23]?.startsWith('~') === true
+    }
+    await until('it is drawn anew', isRedrawn)
     const seen = await see()
     expect(seen).toContain('hello from afar')
     first.socket.terminate()
@@ -215,13 +224,13 @@ describe('a terminal over a WebSocket', () => {
   it('goes on behind the last byte that was read', async () => {
     const shell = await open({ pty: true, argv: ['/bin/sh', '-c', 'echo one; read a; echo two; read b'] })
     const first = await attach(shell, '?from=0')
-    await until('the first line', () => first.output().toString().includes('one'))
+    await until('the first line', () => first.output().toString().includes('one\r\n'))
     const from = first.offset()
     first.socket.close()
     await first.closed
     const second = await attach(shell, `?from=${from}`)
     second.socket.send(Buffer.from('\n'))
-    await until('the second line', () => second.output().toString().includes('two'))
+    await until('the second line', () => second.output().toString().includes('two\r\n'))
     expect([second.output().toString(), second.screens()]).toEqual(['\r\ntwo\r\n', []])
     second.socket.terminate()
     await ground.call('DELETE', shell)
@@ -297,14 +306,18 @@ describe('a terminal over a WebSocket', () => {
   })
 
   it('a reader that takes nothing is let go, and the terminal goes on', async () => {
-    const shell = await open({ pty: true, argv: ['/bin/sh', '-c', 'yes | head -c 2000000; echo over; sleep 100'] })
-    const slow = connect(ground.port, '127.0.0.1')
+    // With a patience that a reader has who is only kept waiting by a busy machine.
+    const brief = await startServer({ flags: ['--limit', 'stalledMs=6000', '--limit', 'heartbeatMs=500'] })
+    const place = `/sandboxes/${String((await brief.call('POST', '/sandboxes', { body: {} })).at('id'))}`
+    const argv = ['/bin/sh', '-c', 'yes | head -c 2000000; echo over; sleep 100']
+    const shell = await open({ pty: true, argv }, { ground: brief, sandbox: place })
+    const slow = connect(brief.port, '127.0.0.1')
     slow.write(
       [
         `GET ${shell}/attach?from=0 HTTP/1.1`,
-        `Host: 127.0.0.1:${ground.port}`,
-        `Origin: ${ground.url}`,
-        `Authorization: Bearer ${ground.token}`,
+        `Host: 127.0.0.1:${brief.port}`,
+        `Origin: ${brief.url}`,
+        `Authorization: Bearer ${brief.token}`,
         'Connection: Upgrade',
         'Upgrade: websocket',
         'Sec-WebSocket-Version: 13',
@@ -315,13 +328,13 @@ describe('a terminal over a WebSocket', () => {
     await once(slow, 'data')
     slow.pause()
     const gone = once(slow, 'close')
-    const quick = await attach(shell)
+    const quick = await attach(shell, '', withToken(brief.token, brief), undefined, brief)
     await until('the end came by', () => quick.output().toString().includes('over') || hasOver(quick), 40_000)
     slow.resume()
     slow.on('error', () => {})
     await gone
     quick.socket.terminate()
-    await ground.call('DELETE', shell)
+    await brief.stop()
   })
 
   it('a writer whose program reads nothing is made to wait', async () => {

@@ -50,9 +50,7 @@ describe('the first start', () => {
     const place = makePlace()
     const file = join(place, 'token.txt')
     const server = startAt(place, ['--port', '0', '--token-file', file])
-    await expect
-      .poll(() => existsSync(file) && readFileSync(file, 'utf8'), { timeout: 10_000 })
-      .toMatch(/^gbx_[A-Za-z0-9_-]{43}\n$/)
+    await expect.poll(() => existsSync(file) && readFileSync(file, 'utf8')).toMatch(/^gbx_[A-Za-z0-9_-]{43}\n$/)
     expect(statSync(file).mode & 0o777).toBe(0o600)
     server.child.kill('SIGTERM')
     const { stdout, code } = await server.finished
@@ -72,7 +70,7 @@ describe('the first start', () => {
     const place = makePlace()
     const socketPath = join(place, 'server.sock')
     const server = startAt(place, ['--socket', socketPath])
-    await expect.poll(() => existsSync(socketPath), { timeout: 10_000 }).toBe(true)
+    await expect.poll(() => existsSync(socketPath)).toBe(true)
     await expect.poll(() => statSync(socketPath).mode & 0o777).toBe(0o600)
     const status = await new Promise((resolve, reject) => {
       request({ socketPath, path: '/sandboxes', headers: { host: 'localhost' } }, (response) => {
@@ -108,7 +106,7 @@ describe('tokens on the command line', () => {
     expect(listed.stdout).not.toContain(token)
     expect((await ground.glovebox(['token', 'revoke', id])).code).toBe(0)
     await expect
-      .poll(async () => (await ground.call('GET', '/sandboxes', { token })).status, { timeout: 10_000, interval: 250 })
+      .poll(async () => (await ground.call('GET', '/sandboxes', { token })).status, { interval: 250 })
       .toBe(401)
     expect((await ground.glovebox(['token', 'revoke', 'tok_unknown'])).stderr).toContain('no such token')
   })
@@ -120,9 +118,11 @@ describe('tokens on the command line', () => {
     const sandbox = String((await ground.call('POST', '/sandboxes', { token })).at('id'))
     const following = ground.call('POST', `/sandboxes/${sandbox}/commands`, {
       token,
-      body: { command: 'sleep 50' },
+      body: { command: 'touch begun; sleep 50' },
       headers: { accept: 'text/event-stream' },
     })
+    const begun = async () => (await ground.call('GET', `/sandboxes/${sandbox}/files/stat?path=begun`)).status
+    await expect.poll(begun).toBe(200)
     await ground.call('DELETE', `/tokens/${id}`)
     expect((await following).text).toContain('TOKEN_REVOKED')
   })
@@ -163,20 +163,32 @@ describe('what an operator sees', () => {
     await ground.call('POST', `/sandboxes/${String(made.at('id'))}/commands`, { body: { command: 'true' } })
     await ground.call('POST', '/sandboxes', { body: { policy: { memoryMb: 100_000 } } })
     for (let tries = 0; tries < 5; tries++) await ground.call('GET', '/sandboxes', { token: 'gbx_wrong' })
-    await new Promise((resolve) => setTimeout(resolve, 1300))
-    const shown = await ground.glovebox(['audit', 'show', '--json'])
-    const records = shown.stdout
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>)
-    const of = (action: string) => records.filter((record) => record['action'] === action)
+    interface Shown {
+      readonly action: string
+      readonly actor: string
+      readonly outcome: string
+      readonly subject: string
+      readonly data: { readonly code?: string; readonly count?: number }
+    }
+    let shown = await ground.glovebox(['audit', 'show', '--json'])
+    const of = (action: string): readonly Shown[] =>
+      shown.stdout
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as Shown)
+        .filter((record) => record.action === action)
+    const refusals = (): readonly Shown[] => of('request.refused').filter(({ subject }) => subject === 'get /sandboxes')
+    // Those of one second are one record with their count; five may take longer than that.
+    const counted = async (): Promise<number> => {
+      shown = await ground.glovebox(['audit', 'show', '--json'])
+      return refusals().reduce((sum, { data }) => sum + (data.count ?? 0), 0)
+    }
+    await expect.poll(counted).toBe(5)
     expect(of('sandbox.create').map(({ outcome }) => outcome)).toEqual(['intent', 'done', 'intent', 'failed'])
-    expect(of('sandbox.create')[0]?.['actor']).toMatch(/^token:tok_/)
+    expect(of('sandbox.create')[0]?.actor).toMatch(/^token:tok_/)
     expect(of('command.run').map(({ outcome }) => outcome)).toEqual(['intent', 'done'])
-    expect(of('request.refused').find(({ subject }) => subject === 'get /sandboxes')?.['data']).toMatchObject({
-      code: 'UNAUTHENTICATED',
-      count: 5,
-    })
+    expect(refusals().length).toBeLessThan(5)
+    expect(new Set(refusals().map(({ data }) => data.code))).toEqual(new Set(['UNAUTHENTICATED']))
     expect(shown.stdout).not.toContain('gbx_')
     expect((await ground.glovebox(['audit', 'verify'])).code).toBeOneOf([0, 10])
   })
@@ -198,17 +210,16 @@ describe('what an operator sees', () => {
 
 describe('SIGTERM', () => {
   it('is not ready at once, refuses what is new, lets what runs end, and exits 0', async () => {
-    const ground = await begin({ flags: ['--grace', '20s'] })
+    const ground = await begin({ flags: ['--grace', '50s'] })
     const sandbox = `/sandboxes/${String((await ground.call('POST', '/sandboxes')).at('id'))}`
-    const waiting = ground.call('POST', `${sandbox}/commands`, { body: { command: 'sleep 2; echo finished' } })
-    const run = String(
-      (
-        await ground.call('POST', '/runs', {
-          body: { prompt: 'x', command: ['sh', '-c', 'sleep 2; echo done > /deliverables/d'] },
-        })
-      ).at('run_id'),
+    const untilTold = 'touch begun; while [ ! -e go ]; do sleep 0.05; done'
+    const waiting = ground.call('POST', `${sandbox}/commands`, { body: { command: `${untilTold}; echo finished` } })
+    const command = ['sh', '-c', `${untilTold}; echo done > /deliverables/d`]
+    const run = String((await ground.call('POST', '/runs', { body: { prompt: 'x', command } })).at('run_id'))
+    const workspaces = [join(ground.state, sandbox), join(ground.data, 'runs', 'default', run)].map((place) =>
+      join(place, 'workspace'),
     )
-    await waitForRun(ground, run, 'running')
+    await expect.poll(() => workspaces.every((place) => existsSync(join(place, 'begun')))).toBe(true)
     ground.server.child.kill('SIGTERM')
     await expect.poll(async () => (await ground.call('GET', '/readyz')).status).toBe(503)
     expect((await ground.call('GET', '/healthz')).status).toBe(200)
@@ -216,6 +227,7 @@ describe('SIGTERM', () => {
     expect([refused.status, codeOf(refused)]).toEqual([503, 'DRAINING'])
     expect(refused.headers['retry-after']).toMatch(/^\d+$/)
     expect((await ground.call('GET', sandbox)).status).toBe(200)
+    for (const place of workspaces) writeFileSync(join(place, 'go'), '')
     expect((await waiting).at('stdout')).toBe('finished\n')
     expect((await ground.server.finished).code).toBe(0)
     const shown = await ground.glovebox(['runs', 'show', join(ground.data, 'runs', 'default', run), '--json'])
@@ -232,7 +244,7 @@ describe('SIGTERM', () => {
     const begun = performance.now()
     ground.server.child.kill('SIGTERM')
     expect((await ground.server.finished).code).toBe(0)
-    expect(performance.now() - begun).toBeLessThan(15_000)
+    expect(performance.now() - begun).toBeLessThan(40_000)
     expect((await following).text).toContain('run_ended')
     const record = JSON.parse(readFileSync(join(ground.data, 'runs', 'default', run, 'run.json'), 'utf8')) as object
     expect(record).toMatchObject({ status: 'cancelled', failure_reason: 'drained' })
@@ -249,6 +261,6 @@ describe('SIGTERM', () => {
     await expect.poll(async () => (await ground.call('GET', '/readyz')).status).toBe(503)
     ground.server.child.kill('SIGTERM')
     expect((await ground.server.finished).code).toBe(0)
-    expect(performance.now() - begun).toBeLessThan(15_000)
+    expect(performance.now() - begun).toBeLessThan(40_000)
   })
 })

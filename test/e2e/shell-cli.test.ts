@@ -72,6 +72,9 @@ function sitDown(
   }
 }
 
+/** In the words of a shell. What is typed is seen as well, so the size is not written there as `stty` writes it. */
+const untilSize = (wanted: string): string => `until [ "$(stty size | tr " " x)" = ${wanted} ]; do sleep 0.05; done`
+
 describe('glovebox shell', () => {
   it('is a shell in the project, resized with the terminal, and ends with the code of its own', async () => {
     writeFileSync(join(project.directory, 'here.txt'), 'here\n')
@@ -80,8 +83,7 @@ describe('glovebox shell', () => {
     person.type('cat here.txt; pwd; tty; stty size; echo made > made.txt\r')
     await person.viewer.until('the answers', (screen) => /here\n\/workspace\n\/dev\/.*\n25 90/.test(screen))
     person.resize({ cols: 110, rows: 30 })
-    await new Promise((resolve) => setTimeout(resolve, 300))
-    person.type('stty size\r')
+    person.type(`${untilSize('30x110')}; stty size\r`)
     await person.viewer.until('the new size', (screen) => screen.includes('30 110'))
     person.type('exit 9\r')
     expect(await person.finished).toBe(9)
@@ -103,11 +105,10 @@ describe('glovebox shell', () => {
       'printf "\\033[?1049h\\033[?25l\\033[?2004hdrawn\\033]52;c;c3RvbGVu\\007\\033P+q544e\\033\\\\"; sleep 0.2; exit 3'
     const person = sitDown(['shell', '--', '/bin/sh', '-c', script])
     expect(await person.finished).toBe(3)
-    await new Promise((resolve) => setTimeout(resolve, 100))
-    expect(person.raw()).toContain('drawn')
+    const given = ['drawn', '\u001b[?2004l', '\u001b[?1049l', '\u001b[?25h']
+    await until('all that it said has come', () => given.every((each) => person.raw().includes(each)))
     expect(person.raw()).not.toContain('52;c')
     expect(person.raw()).not.toContain('q544e')
-    for (const given of ['\u001b[?2004l', '\u001b[?1049l', '\u001b[?25h']) expect(person.raw()).toContain(given)
   })
 
   it('needs a terminal, and says what to do without one', async () => {
@@ -121,7 +122,7 @@ describe('glovebox shell', () => {
 })
 
 describe('glovebox shell that is left', () => {
-  const leftAs = (told: string): string => /--attach (sh_\w+)/.exec(told)?.[1] ?? ''
+  const leftAs = (told: string): string => /--attach (sh_\w+)\s/.exec(told)?.[1] ?? ''
   const listed = async (): Promise<readonly string[]> => {
     const { stdout } = await run(['shell', '--list', '--json'], { cwd: project.directory, env })
     return stdout
@@ -132,7 +133,7 @@ describe('glovebox shell that is left', () => {
   const leave = async (person: Person): Promise<string> => {
     person.type('\u001dd')
     expect(await person.finished).toBe(0)
-    await new Promise((resolve) => setTimeout(resolve, 100))
+    await until('it is told how to come back', () => leftAs(person.raw()) !== '')
     return leftAs(person.raw())
   }
 
@@ -147,8 +148,7 @@ describe('glovebox shell that is left', () => {
     const second = sitDown(['shell', '--attach', id.slice(0, 20)])
     await second.viewer.until('the screen as it stands', (screen) => /before[^]*meanwhile/.test(screen))
     second.resize({ cols: 70, rows: 20 })
-    await new Promise((resolve) => setTimeout(resolve, 200))
-    second.type('clear; echo "$kept" $(stty size)\r')
+    second.type(`${untilSize('20x70')}; clear; echo "$kept" $(stty size)\r`)
     await second.viewer.until('the variable and the size', (screen) => screen.includes('there 20 70'))
     expect(await leave(second)).toBe(id)
     const third = sitDown(['shell', '--attach', id])
@@ -164,9 +164,11 @@ describe('glovebox shell that is left', () => {
     const beats = join(project.directory, 'beats')
     const script = 'echo ready; while :; do echo x >> beats; sleep 0.05; done'
     const length = (): number => statSync(beats, { throwIfNoEntry: false })?.size ?? 0
-    const isBeating = async (): Promise<boolean> => {
+    /** False when it has been still for so long. */
+    const isBeating = async (patienceMs: number): Promise<boolean> => {
       const before = length()
-      await new Promise((resolve) => setTimeout(resolve, 400))
+      for (const giveUpAt = performance.now() + patienceMs; length() === before && performance.now() < giveUpAt;)
+        await new Promise((resolve) => setTimeout(resolve, 50))
       return length() > before
     }
     const lost = sitDown(['shell', '--', '/bin/sh', '-c', script])
@@ -174,7 +176,7 @@ describe('glovebox shell that is left', () => {
     lost.hangUp()
     await lost.finished
     await until('it has ended with its terminal', () => listedNow(project) === 0)
-    expect(await isBeating()).toBe(false)
+    expect(await isBeating(600)).toBe(false)
 
     const person = sitDown(['shell', '--', '/bin/sh', '-c', script])
     await person.viewer.until('it runs', (screen) => screen.includes('ready'))
@@ -183,10 +185,10 @@ describe('glovebox shell that is left', () => {
     await back.viewer.until('the screen', (screen) => screen.includes('ready'))
     back.hangUp()
     await back.finished
-    expect(await isBeating()).toBe(true)
+    expect(await isBeating(20_000)).toBe(true)
     const told = await run(['stop', id], { cwd: project.directory, env })
     expect([told.code, told.stdout]).toEqual([0, `${id}\n`])
-    expect(await isBeating()).toBe(false)
+    expect(await isBeating(600)).toBe(false)
     expect([await listed(), listedNow(project)]).toEqual([[], 0])
     expect((await run(['stop', id], { cwd: project.directory, env })).code).toBe(1)
   })
@@ -232,7 +234,7 @@ describe('glovebox shell --server', () => {
     sitDown(['shell', '--server', ground.url, ...argv], { GLOVEBOX_TOKEN: ground.token })
   /** Where the command line says that one can come back to. */
   const backIn = (told: string): readonly [string, string] => {
-    const [, sandbox = '', shell = ''] = /--sandbox (sbx_\w+) --attach (sh_\w+)/.exec(told) ?? []
+    const [, sandbox = '', shell = ''] = /--sandbox (sbx_\w+) --attach (sh_\w+)\s/.exec(told) ?? []
     return [sandbox, shell]
   }
 
@@ -245,6 +247,7 @@ describe('glovebox shell --server', () => {
     await first.viewer.until('the help', (screen) => screen.includes('leaves the terminal to itself'))
     first.type('\u001dd')
     expect(await first.finished).toBe(0)
+    await until('it is told how to come back', () => backIn(first.raw())[1] !== '')
     const [sandbox, shell] = backIn(first.raw())
     await new Promise((resolve) => setTimeout(resolve, 1200))
     const second = far('--sandbox', sandbox, '--attach', shell)
@@ -259,8 +262,8 @@ describe('glovebox shell --server', () => {
   it('a terminal that is closed leaves the shell behind, and a new shell can join its sandbox', async () => {
     const first = far()
     await first.viewer.until('the prompt', (screen) => /[$#] ?$/.test(screen))
-    first.type('echo kept > kept.txt\r')
-    await new Promise((resolve) => setTimeout(resolve, 300))
+    first.type("echo kept > kept.txt; echo writ''ten\r")
+    await first.viewer.until('it is written', (screen) => screen.includes('written'))
     const sandbox = String(
       ((await fetchJson(`${ground.url}/sandboxes`, ground.token))['items'] as readonly { readonly id: string }[])[0]
         ?.id,
@@ -269,7 +272,7 @@ describe('glovebox shell --server', () => {
     await first.finished
     const second = far('--sandbox', sandbox, '--', '/bin/sh', '-c', 'cat kept.txt; exit 2')
     expect(await second.finished).toBe(2)
-    expect(second.raw()).toContain('kept')
+    await until('what it said has come', () => second.raw().includes('kept'))
     const shells = await fetchJson(`${ground.url}/sandboxes/${sandbox}/shells`, ground.token)
     expect((shells['items'] as readonly unknown[]).length).toBe(1)
   })

@@ -34,7 +34,7 @@ export function openViewer(size: TerminalSize): Viewer {
     text,
     draw: (bytes) => new Promise((resolve) => terminal.write(bytes, resolve)),
     resize: ({ cols, rows }) => terminal.resize(cols, rows),
-    async until(what, holds, timeoutMs = 20_000) {
+    async until(what, holds, timeoutMs = 40_000) {
       const giveUpAt = performance.now() + timeoutMs
       while (!holds(text())) {
         if (performance.now() > giveUpAt) throw new Error(`not within ${timeoutMs} ms: ${what}\n${text()}`)

@@ -51,8 +51,9 @@ async function sitAt(...argv: readonly [string, ...string[]]): Promise<Sitting> 
 
 /** A second look through other eyes must show the same. */
 async function expectSame(terminal: Terminal, viewer: Viewer): Promise<void> {
-  const seen = viewer.text()
-  expect((await comeBack(terminal)).text()).toBe(seen)
+  // What is being drawn at this moment may have reached one of them only.
+  await expect.poll(async () => (await comeBack(terminal)).text() === viewer.text()).toBe(true)
+  expect((await comeBack(terminal)).text()).toBe(viewer.text())
 }
 
 async function resize({ terminal, viewer }: Sitting, cols: number, rows: number): Promise<void> {
@@ -155,13 +156,15 @@ function drawing(make: Ground['make']): void {
   it('a shell has jobs: one is stopped, sent to the background, and brought back', async () => {
     const { terminal, viewer, type } = await sitAt('/bin/bash', '--norc', '-i')
     await viewer.until('the prompt', (screen) => screen.includes('$'))
-    await type('sleep 100\r')
-    await new Promise((resolve) => setTimeout(resolve, 300))
+    // It says when it is there: what is typed before is the shell's.
+    await type('sh -c "echo be$((1))gun; exec sleep 100"\r')
+    await viewer.until('it is there', (screen) => screen.includes('be1gun'))
     await type('\u001a')
-    await viewer.until('it is stopped', (screen) => /\[1\]\+\s+Stopped\s+sleep 100/.test(screen))
+    await viewer.until('it is stopped', (screen) => /\[1\]\+\s+Stopped\s+sh -c/.test(screen))
     await type('bg\r')
-    await viewer.until('it runs behind', (screen) => screen.includes('[1]+ sleep 100 &'))
+    await viewer.until('it runs behind', (screen) => screen.includes('[1]+ sh -c'))
     await type('fg\r')
+    await viewer.until('it is named as the one in front', (screen) => /fg\nsh -c/.test(screen))
     await new Promise((resolve) => setTimeout(resolve, 300))
     await type('\u0003')
     await type('clear; echo "left: $(jobs | wc -l) $?"\r')

@@ -1,10 +1,11 @@
-// What a host process that was killed may leave: no process after a second, no mount ever, and after the next start
+// What a host process that was killed may leave: no process for long, no mount ever, and after the next start
 // nothing in the workspace, the state directory or the control groups but what an undisturbed command leaves.
 import { finished } from './finished.ts'
 import type { FaultGround } from './ground.ts'
 import { controlGroupsOf, entriesBelow, mountsOf, sandboxIdsIn, untilGone } from './traces.ts'
 
-const processPatienceMs = 1000
+/** That they are gone within a second is held by the campaign `kill`. Here it is told apart from what stays. */
+const processPatienceMs = 10_000
 
 /** A file that was being written by the host leaves its temporary: nobody can tell it from one that is being written now. */
 const cutOffWrite = /(^|\/)\.glovebox-tmp-[0-9a-f]{24}$/

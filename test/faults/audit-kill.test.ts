@@ -70,8 +70,8 @@ async function records(): Promise<readonly AuditRecord[]> {
 
 const told = ({ seq, outcome, subject }: AuditRecord): string => `${seq} ${outcome} ${subject}`
 
-async function killAfterSome(victim: Appender, mostMs: number): Promise<void> {
-  await once(victim.child.stdout!, 'data')
+async function killAfterSome(victim: Appender, mostMs: number, leastAnswers = 1): Promise<void> {
+  while (victim.answered().length < leastAnswers) await once(victim.child.stdout!, 'data')
   await delay(Math.random() * mostMs)
   victim.child.kill('SIGKILL')
   await once(victim.child, 'close')
@@ -83,7 +83,8 @@ describe.skipIf(process.platform !== 'linux')('an audit log whose writer is kill
     const verdicts: string[] = []
     for (let kill = 0; kill < 30; kill += 1) {
       const victim = startAppender(`k${kill}`)
-      await killAfterSome(victim, 60)
+      // So that there are some hundred of them on any disk: by the clock alone a slow one has answered few.
+      await killAfterSome(victim, 60, kill + 1)
       answered.push(...victim.answered())
       const report = verifyAudit(directory())
       verdicts.push(report.verdict)
@@ -100,42 +101,38 @@ describe.skipIf(process.platform !== 'linux')('an audit log whose writer is kill
     expect(verdicts).toContain('unsigned-tail')
     expectEveryIntentEnded(all)
     expect(verifyAudit(directory())).toMatchObject({ verdict: 'ok', openIntents: 0 })
-  }, 120_000)
+  })
 
   // While a record, a head, a key or a segment is on its way, and while the lock is taken, given back and taken over.
   const moments = ['pwrite64', 'fdatasync', 'fsync', 'rename', 'link', 'unlink'].flatMap((call) =>
     [1, 2, 3, 6, 11].map((nth) => ({ call, nth })),
   )
   const title = 'holds every answered record when it dies in the middle of any of its writes'
-  it.skipIf(!hasTracer)(
-    hasTracer ? title : `${title} (not run: strace is not installed)`,
-    async () => {
-      const answered: string[] = []
-      let killed = 0
-      for (const { call, nth } of moments) {
-        // Each on a new log, since the first calls are those that make it; then once more on the log it left.
-        rmSync(directory(), { recursive: true, force: true })
-        rmSync(keyDirectory(), { recursive: true, force: true })
-        answered.length = 0
-        for (const word of ['first', 'second']) {
-          const inject = ['-f', '-qq', '-o', '/dev/null', '-e', `inject=${call}:signal=KILL:when=${nth}`]
-          const victim = startAppender(word, ['strace', ...inject])
-          const timer = setTimeout(() => victim.child.kill('SIGKILL'), 20_000)
-          await once(victim.child, 'close')
-          clearTimeout(timer)
-          killed += victim.child.signalCode === 'SIGKILL' ? 1 : 0
-          answered.push(...victim.answered())
-        }
-        const audit = await openAuditLog({ directory: directory(), keyDirectory: keyDirectory() })
-        await audit.close()
-        const present = new Set((await records()).map(told))
-        expect({ call, nth, lost: answered.filter((line) => !present.has(line)) }).toEqual({ call, nth, lost: [] })
-        expect({ call, nth, ...verifyAudit(directory()) }).toMatchObject({ call, nth, verdict: 'ok', openIntents: 0 })
+  it.skipIf(!hasTracer)(hasTracer ? title : `${title} (not run: strace is not installed)`, async () => {
+    const answered: string[] = []
+    let killed = 0
+    for (const { call, nth } of moments) {
+      // Each on a new log, since the first calls are those that make it; then once more on the log it left.
+      rmSync(directory(), { recursive: true, force: true })
+      rmSync(keyDirectory(), { recursive: true, force: true })
+      answered.length = 0
+      for (const word of ['first', 'second']) {
+        const inject = ['-f', '-qq', '-o', '/dev/null', '-e', `inject=${call}:signal=KILL:when=${nth}`]
+        const victim = startAppender(word, ['strace', ...inject])
+        const timer = setTimeout(() => victim.child.kill('SIGKILL'), 20_000)
+        await once(victim.child, 'close')
+        clearTimeout(timer)
+        killed += victim.child.signalCode === 'SIGKILL' ? 1 : 0
+        answered.push(...victim.answered())
       }
-      expect(killed).toBe(moments.length * 2)
-    },
-    120_000,
-  )
+      const audit = await openAuditLog({ directory: directory(), keyDirectory: keyDirectory() })
+      await audit.close()
+      const present = new Set((await records()).map(told))
+      expect({ call, nth, lost: answered.filter((line) => !present.has(line)) }).toEqual({ call, nth, lost: [] })
+      expect({ call, nth, ...verifyAudit(directory()) }).toMatchObject({ call, nth, verdict: 'ok', openIntents: 0 })
+    }
+    expect(killed).toBe(moments.length * 2)
+  })
 
   it('is gone on with by the others, who share it, and none of their records is lost', async () => {
     const survivor = startAppender('survivor')
@@ -147,7 +144,7 @@ describe.skipIf(process.platform !== 'linux')('an audit log whose writer is kill
       answered.push(...victim.answered())
     }
     const before = survivor.answered().length
-    await expect.poll(() => survivor.answered().length, { timeout: 5000 }).toBeGreaterThan(before)
+    await expect.poll(() => survivor.answered().length, { timeout: 30_000 }).toBeGreaterThan(before)
     survivor.child.kill('SIGKILL')
     await once(survivor.child, 'close')
     answered.push(...survivor.answered())
@@ -157,7 +154,7 @@ describe.skipIf(process.platform !== 'linux')('an audit log whose writer is kill
     expect(answered.filter((line) => !present.has(line))).toEqual([])
     expectEveryIntentEnded(all)
     expect(verifyAudit(directory())).toMatchObject({ verdict: 'ok', openIntents: 0 })
-  }, 120_000)
+  })
 })
 
 function expectEveryIntentEnded(all: readonly AuditRecord[]): void {

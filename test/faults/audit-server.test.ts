@@ -40,7 +40,7 @@ async function failSyncs(): Promise<() => Promise<void>> {
   const tracer = spawn('strace', [...what, '-o', '/dev/null', ...threads], { stdio: ['ignore', 'ignore', 'pipe'] })
   let said = ''
   tracer.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()))
-  await expect.poll(() => said.match(/attached/g)?.length, { timeout: 5000 }).toBe(threads.length / 2)
+  await expect.poll(() => said.match(/attached/g)?.length).toBe(threads.length / 2)
   return async () => {
     tracer.kill('SIGINT')
     await once(tracer, 'close')

@@ -91,7 +91,9 @@ describe('a patient end', () => {
     const syncsOf = (how: string): unknown =>
       told(`
         atOnce = true
-        const audit = await open({ lingerMs: 5 })
+        // A turn ends by the clock as well, and how many there are would be the machine's word.
+        performance.now = () => 0
+        const audit = await open({ lingerMs: 20 })
         const before = syncs
         for (let number = 0; number < 20; number++) {
           const intent = await audit.beginWritten(entry('n' + number))
@@ -102,7 +104,7 @@ describe('a patient end', () => {
         tell(syncs - before)
         process.exit()
       `)
-    // A disk that answers at once, so that nothing but what is asked for is counted. A turn that ends meanwhile adds one.
+    // A disk that answers at once, so that nothing but what is asked for is counted. What takes longer than a linger adds one.
     expect(syncsOf('{ isPatient: true }')).toBeLessThan(30)
     expect(syncsOf('{}')).toBeGreaterThanOrEqual(39)
     expect(

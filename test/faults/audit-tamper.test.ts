@@ -89,7 +89,7 @@ describe('every single bit', () => {
       }),
       { numRuns: 500 },
     )
-  }, 60_000)
+  })
 
   it('of the unsigned tail is guarded too, though damage there can look like a torn end', () => {
     const files = withoutLastHead(small)
@@ -100,7 +100,7 @@ describe('every single bit', () => {
     const from = Buffer.concat(linesIn(bytes).slice(0, signedThrough - last.seq)).length
     for (let bit = from * 8; bit < bytes.length * 8; bit += 1)
       expect(['torn-tail', 'broken']).toContain(verify(withFile(files, name, flipped(bytes, bit))).verdict)
-  }, 60_000)
+  })
 })
 
 describe('every record', () => {
@@ -128,7 +128,7 @@ describe('every record', () => {
       }),
       { numRuns: 300 },
     )
-  }, 60_000)
+  })
 
   it('makes a fork or a break when it is inserted a second time', () => {
     const records = recordsOf(large)
@@ -214,7 +214,7 @@ describe('any other change', () => {
       }),
       { numRuns: 500 },
     )
-  }, 60_000)
+  })
 })
 
 describe('whoever rewrites history', () => {

@@ -33,7 +33,7 @@ describe.skipIf(!isHere && !isRequired('docker'))('a command in a container that
       mounts: [{ guestPath: '/workspace', hostPath }],
       layers: [{ layer: 'settings', source: 'test', values: { memoryMb: 64 } }],
     })
-  }, 60_000)
+  })
   afterAll(async () => {
     await sandbox?.kill()
     await backend?.close?.()
@@ -47,12 +47,12 @@ describe.skipIf(!isHere && !isRequired('docker'))('a command in a container that
       const killed = await sandbox.commands.run(['sh', '-c', 'cat; kill -9 $$'], { stdin: 'input' })
       expect(killed.ended).toMatchObject({ by: 'signal', signal: 'SIGKILL' })
     }
-  }, 60_000)
+  })
 
   it('ends by oom on a terminal', async () => {
     const terminal = await sandbox.shells.open({ pty: { cols: 80, rows: 24 }, argv })
     expect((await terminal.ended).ended.by).toBe('oom')
-  }, 30_000)
+  })
 })
 
 describe.skipIf(!isHere && !isRequired('docker'))('an exec that runs out of memory', () => {
@@ -67,5 +67,5 @@ describe.skipIf(!isHere && !isRequired('docker'))('an exec that runs out of memo
     }
     const execs = await Promise.all(Array.from({ length: times }, () => server.exec(body)))
     expect(execs.map(({ status, exit_code }) => [status, exit_code])).toEqual(execs.map(() => ['OOM', 137]))
-  }, 60_000)
+  })
 })

@@ -74,9 +74,12 @@ describe.skipIf(!canRun && !isRequired('docker'))('a Docker daemon of its own [n
     process.kill(daemonPid(), 'SIGKILL')
     const { ended } = await running
     expect(ended.by, 'never a guess').toBe('lost')
-    const last = readFileSync(beat, 'utf8')
-    await pause(400)
-    expect(readFileSync(beat, 'utf8')).toBe(last)
+    const stands = async (): Promise<boolean> => {
+      const last = readFileSync(beat, 'utf8')
+      await pause(1000)
+      return readFileSync(beat, 'utf8') === last
+    }
+    await expect.poll(stands).toBe(true)
     await expect(sandbox.commands.run('true')).rejects.toMatchObject({ code: 'BOUNDARY_FAILED' })
     await sandbox.kill()
     expect(readdirSync(hostPath).filter((name) => name !== '.glovebox')).toEqual(['beat'])

@@ -30,14 +30,14 @@ describe.skipIf(missing !== undefined && !isRequired('dockerd'))('execs under a 
     daemon = await privateDockerd(isOnBoth ? [image, runscImage] : [image])
     const targets = (isOnBoth ? ['docker', 'docker-runsc'] : ['docker']).map(execTarget)
     all = await Promise.all(targets.map(async (target) => ({ target, server: await start(target) })))
-  }, 120_000)
+  })
   afterAll(async () => {
     for (const { server } of all) {
       await server.stop()
       server.remove()
     }
     await daemon.remove()
-  }, 60_000)
+  })
 
   it.each(['SIGKILL', 'SIGTERM'] as const)(
     '%s: the true end or LOST, never a guess; and the next exec runs',
@@ -48,7 +48,6 @@ describe.skipIf(missing !== undefined && !isRequired('dockerd'))('execs under a 
       await daemon.start()
       for (const [index, { server, target }] of all.entries()) await judge(target.name, server, begun[index])
     },
-    120_000,
   )
 
   it('nothing of them is left when the next server has looked', async () => {
@@ -59,7 +58,7 @@ describe.skipIf(missing !== undefined && !isRequired('dockerd'))('execs under a 
     await until(() => daemon.docker('ps', '-aq').trim() === '', 30_000)
     // The daemon of everybody else has none of them, and never had.
     for (const { server } of all) expect(containersAt(server.place)).toEqual([])
-  }, 60_000)
+  })
 })
 
 interface Begun {

@@ -29,7 +29,8 @@ describe.skipIf(!canCut)('a reader that is half open [needs root, ip and ss]', (
       expect(told.before.held).toBeGreaterThanOrEqual(10)
       expect(told.after.cuts).toBe(10)
       expect(told.after.held).toBeLessThanOrEqual(told.before.held - 10)
-      expect(told.after.withinMs).toBeLessThan(8000)
+      // A kernel alone would hold them for a quarter of an hour.
+      expect(told.after.withinMs).toBeLessThan(20_000)
       expect(told.codes).toEqual(['"code":"SLOW_CONSUMER"'])
     } finally {
       rmSync(place, { recursive: true, force: true })

@@ -23,8 +23,7 @@ describe('a server that is killed', () => {
       exec: { kind: 'shell', command: 'echo $A', env: { A: 'b' } },
     })
     await first.kill()
-    await new Promise((resolve) => setTimeout(resolve, 1000))
-    expect(survivors(`sleep\0${mark}`)).toEqual([])
+    await expect.poll(() => survivors(`sleep\0${mark}`)).toEqual([])
 
     const second = await startExecServer({ place: first.place, settings })
     expect(await second.until(running.exec_id, ({ ended_at }) => ended_at !== null)).toMatchObject({
@@ -36,7 +35,10 @@ describe('a server that is killed', () => {
     expect(await second.until(waiting.exec_id, ({ ended_at }) => ended_at !== null)).toMatchObject({
       status: 'SUCCEEDED',
     })
-    expect(await second.get(secret.exec_id)).toMatchObject({ status: 'FAILED', error_reason: 'environment_lost' })
+    expect(await second.until(secret.exec_id, ({ ended_at }) => ended_at !== null)).toMatchObject({
+      status: 'FAILED',
+      error_reason: 'environment_lost',
+    })
     expect(await second.get(done.exec_id)).toEqual(done)
     const meta = JSON.parse(
       readFileSync(join(second.workspace, running.artifacts_dir, 'meta.json'), 'utf8'),

@@ -1,5 +1,5 @@
 // What execs say, when it is much, and when readers are slow or come and go. The full form is the campaign exec-output.
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { bytesOf, readEvents, shell, startExecServer, type ExecServer } from '../fixtures/exec-server.ts'
@@ -65,16 +65,25 @@ describe('the output of an exec', () => {
 
   it('a caller that waits and goes away leaves the exec alone', async () => {
     const leaving = new AbortController()
+    const left = { ...shell('touch begun; while [ ! -e go ]; do sleep 0.05; done; echo done'), project_id: 'left' }
     const waiting = server.fetch('/sandbox/execs', {
       method: 'POST',
       signal: leaving.signal,
       headers: { 'content-type': 'application/json', 'idempotency-key': 'left' },
-      body: JSON.stringify(shell('sleep 0.5; echo done')),
+      body: JSON.stringify(left),
     })
-    setTimeout(() => leaving.abort(), 200)
-    await expect(waiting).rejects.toThrow()
-    const again = await server.exec(shell('sleep 0.5; echo done'), { 'idempotency-key': 'left' })
+    const outcome = waiting.then(
+      () => 'answered',
+      () => 'gone',
+    )
+    const begun = join(server.workspace, 'projects/left/work/begun')
+    await expect.poll(() => existsSync(begun)).toBe(true)
+    leaving.abort()
+    expect(await outcome).toBe('gone')
+    writeFileSync(join(begun, '../go'), '')
+    const again = await server.exec(left, { 'idempotency-key': 'left' })
     expect(again.status).toBe('SUCCEEDED')
+    expect(readFileSync(join(server.workspace, again.stdout_path), 'utf8')).toBe('done\n')
   })
 
   it('an id that is none of the stream’s is refused', async () => {

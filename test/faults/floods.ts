@@ -1,5 +1,6 @@
 // Talkative guests, each in a host process of its own, so that what they cost can be told.
 import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { resultOf } from './finished.ts'
 import type { FaultGround } from './ground.ts'
 
@@ -59,23 +60,21 @@ export function floodCommandLine(
   const child = ground.startCli(['exec', '--timeout', '300s', ...options.flags, '--', 'sh', '-c', command], {
     cwd: options.workspace,
     stdio: ['ignore', keeps ? 'pipe' : 'ignore', 'ignore'],
+    env: { NODE_OPTIONS: `--import=${peakAtExit}` },
   })
-  let [stdout, peakMiB] = ['', 0]
+  let stdout = ''
   child.stdout?.setEncoding('utf8').on('data', (text: string) => (stdout += text))
-  const watch = setInterval(() => (peakMiB = Math.max(peakMiB, peakOf(child.pid))), 20)
   return new Promise((resolve, reject) => {
     child.once('error', reject)
     child.once('close', (code) => {
-      clearInterval(watch)
-      resolve({ code, stdout, peakMiB })
+      const told = readFileSync(join(options.workspace, `peak-${child.pid}`), 'utf8')
+      resolve({ code, stdout, peakMiB: Number(/VmHWM:\s+(\d+)/.exec(told)?.[1]) / 1024 })
     })
   })
 }
 
-function peakOf(pid: number | undefined): number {
-  try {
-    return Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024
-  } catch {
-    return 0
-  }
-}
+/** At its end it leaves what it had at most: whoever looks now and then from outside may be too late for a short one. */
+const peakAtExit = `data:text/javascript,${encodeURIComponent(
+  `import { readFileSync, writeFileSync } from 'node:fs'
+  process.on('exit', () => writeFileSync('peak-' + process.pid, readFileSync('/proc/self/status')))`,
+)}`

@@ -1,11 +1,11 @@
 // A fork that is killed while it is made, or while it runs: the other run is as it was, what can be seen is whole, and what
 // was half made goes with the next.
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeRunGround, recordOf, type RunGround } from '../e2e/run-ground.ts'
 import { until } from '../e2e/command-line.ts'
-import { processesWith } from '../attacks/host-view.ts'
+import { processesWith, type SeenProcess } from '../attacks/host-view.ts'
 
 let ground: RunGround
 beforeAll(async () => {
@@ -23,11 +23,21 @@ const locked = (): readonly string[] =>
     (name) => name.startsWith('.glovebox-run-') && existsSync(join(ground.directory, 'runs', name, 'logs/run.lock')),
   )
 
+/** Whoever made it is gone. One whose maker lives is in use: by another suite, which runs beside this one. */
+const isOrphan = ({ parent }: SeenProcess): boolean => {
+  try {
+    return !readFileSync(`/proc/${parent}/cmdline`, 'latin1').includes('node')
+  } catch {
+    // Its maker ends in this very moment.
+    return true
+  }
+}
+
 /** Of the namespaces for the owners of layers and mounts: they are made by a bwrap that must not outlive its use. */
 const idleHelpers = (): readonly number[] =>
   ['--userns-block-fd', '--unshare-user\0--uid\x000\0--gid'].flatMap((words) =>
     processesWith(words)
-      .filter(({ state }) => state !== 'Z')
+      .filter((each) => each.state !== 'Z' && isOrphan(each))
       .map(({ pid }) => pid),
   )
 

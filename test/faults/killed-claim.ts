@@ -24,7 +24,7 @@ export async function killClaims(starter: Starter): Promise<ClaimKills> {
       // What comes behind the claim is not looked at here.
       if (stdout !== '') return { killed: nth - 1, beyond: stdout, faults }
       if (signal !== 'SIGKILL') faults.push(`${nth}: the host ended with ${code}: ${stderr}`)
-      const { survivors } = await untilGone({ directory: ground.directory, session: host.pid }, 1000)
+      const { survivors } = await untilGone({ directory: ground.directory, session: host.pid }, 10_000)
       faults.push(...[...survivors, ...(await whatIsLeft(ground))].map((fault) => `before change ${nth}: ${fault}`))
     } finally {
       ground.remove()

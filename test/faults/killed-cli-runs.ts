@@ -29,6 +29,8 @@ export interface KillCliReport {
 const work = `i=0; while [ $i -lt 40 ]; do i=$((i+1)); echo "line $i"; echo "$i" > /deliverables/f$i; sleep 0.01; done`
 /** From the first instruction of node to some time after the end. */
 const longestMs = 1100
+/** On a busy machine the clock alone may meet none that has told anything. */
+const mostEvents = 5
 /** Who holds the audit log or waits for it. Whoever opens the log next removes those of the dead. */
 const auditHolder = /audit\/lock\/./
 /** Of the run as the command line drives it. */
@@ -79,18 +81,21 @@ export async function killCliRuns({ starter, count, seed }: KillCliOptions): Pro
 
 interface Moment {
   readonly afterMs?: number
+  /** As soon as it has told of so many. */
+  readonly afterEvents?: number
   readonly failpoints?: string
 }
 
 function momentOf(number: number, seed: number): Moment {
   const own = (Math.imul(seed, 2_654_435_761) ^ Math.imul(number + 1, 40_503)) >>> 0
   const share = ((own ^ (own >>> 13)) >>> 0) % 1000
-  if (number % 3 !== 0) return { afterMs: Math.round((share / 1000) * longestMs) }
+  if (number % 3 === 1) return { afterMs: Math.round((share / 1000) * longestMs) }
+  if (number % 3 === 2) return { afterEvents: 1 + (share % mostEvents) }
   const name = places[Math.floor(number / 3) % places.length] ?? 'run.append.afterWrite'
   return { failpoints: `${name}=kill:${1 + (share % 3)}` }
 }
 
-async function killedRun(ground: FaultGround, cwd: string, { afterMs, failpoints }: Moment) {
+async function killedRun(ground: FaultGround, cwd: string, { afterMs, afterEvents, failpoints }: Moment) {
   const argv = ['run', '--sandbox', 'run', '--prompt', 'Work.', '--json-events', '--', 'sh', '-c', work]
   const child = ground.startCli(argv, {
     cwd,
@@ -100,6 +105,13 @@ async function killedRun(ground: FaultGround, cwd: string, { afterMs, failpoints
   if (afterMs !== undefined) {
     await Promise.race([sleep(afterMs), ending])
     child.kill('SIGKILL')
+  }
+  if (afterEvents !== undefined) {
+    let events = 0
+    child.stdout?.on('data', (text: string) => {
+      events += text.split('\n').length - 1
+      if (events >= afterEvents) child.kill('SIGKILL')
+    })
   }
   return { ...(await ending), session: child.pid }
 }

@@ -48,14 +48,20 @@ export async function killRound(
   try {
     const { faults, statuses } = await audit(second, sent)
     // What nobody works on any more is swept when a server starts, behind its first answers.
-    const grace = performance.now() + 20_000
-    while (traces(place).length > 0 && performance.now() < grace) await pause(100)
+    await untilNone(() => traces(place))
     await second.stop()
+    // What its sandboxes were made of may be a moment behind its own end.
+    await untilNone(() => survivors(place))
     const left = [...traces(place), ...survivors(place)]
     return { answered, statuses, faults: [...faults, ...left.map((what) => `left behind: ${what}`)] }
   } finally {
     second.remove()
   }
+}
+
+async function untilNone(list: () => readonly string[]): Promise<void> {
+  const grace = performance.now() + 20_000
+  while (list().length > 0 && performance.now() < grace) await pause(100)
 }
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))

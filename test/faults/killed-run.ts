@@ -30,19 +30,19 @@ export interface Attempt {
   readonly verb: 'write' | 'open'
   readonly seed?: number
   readonly failpoints?: string
-  /** After the program is ready. Absent: it ends by itself, or at a failpoint. */
-  readonly killAfterMs?: number
+  /** So long after it has said so many lines. Absent: it ends by itself, or at a failpoint. */
+  readonly killAfter?: { readonly lines: number; readonly ms: number }
 }
 
-export function attempt({ verb, seed = 1, failpoints = '', killAfterMs, ...places }: Attempt): Promise<Answers> {
+export function attempt({ verb, seed = 1, failpoints = '', killAfter, ...places }: Attempt): Promise<Answers> {
   const child = spawn(process.execPath, [program, JSON.stringify({ dist, verb, seed, failpoints, ...places })])
-  let [stdout, stderr, isReady] = ['', '', false]
+  let [stdout, stderr, isDoomed] = ['', '', false]
   child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     stdout += text
-    if (isReady || killAfterMs === undefined) return
-    isReady = true
-    setTimeout(() => child.kill('SIGKILL'), killAfterMs)
+    if (isDoomed || killAfter === undefined || stdout.split('\n').length <= killAfter.lines) return
+    isDoomed = true
+    setTimeout(() => child.kill('SIGKILL'), killAfter.ms)
   })
   return new Promise((resolve, reject) => {
     child.once('error', reject)

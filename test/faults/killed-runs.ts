@@ -25,8 +25,10 @@ export interface KillRunsReport {
 
 /** Those of a writer; the rest belong to recovery. */
 const places = failpointNames.filter((name) => !name.startsWith('run.recover.'))
-/** Longer than a writer lives. */
-const longestMs = 450
+/** More than most writers say. Not the clock but what was said tells how far one has come, on a slow disk as on a quick one. */
+const mostLines = 250
+/** Between two lines lies something too. */
+const longestMs = 12
 
 export async function killRuns({ count, seed, atOnce = 2 }: KillRunsOptions): Promise<KillRunsReport> {
   const place = mkdtempSync(join(tmpdir(), 'glovebox-killed-'))
@@ -61,10 +63,11 @@ export async function killRuns({ count, seed, atOnce = 2 }: KillRunsOptions): Pr
 }
 
 /** The same for the same number and seed, so that a fault can be looked at again. */
-function momentOf(number: number, seed: number): Pick<Attempt, 'seed' | 'failpoints' | 'killAfterMs'> {
+function momentOf(number: number, seed: number): Pick<Attempt, 'seed' | 'failpoints' | 'killAfter'> {
   const own = (Math.imul(seed, 2_654_435_761) ^ Math.imul(number + 1, 40_503)) >>> 0
   const share = ((own ^ (own >>> 13)) >>> 0) % 1000
-  if (number % 2 === 0) return { seed: own, killAfterMs: Math.round((share / 1000) * longestMs) }
+  const killAfter = { lines: 1 + Math.floor((share / 1000) * mostLines), ms: own % longestMs }
+  if (number % 2 === 0) return { seed: own, killAfter }
   const name = places[(number >> 1) % places.length] ?? 'run.append.afterWrite'
   const most = name.startsWith('run.create.') || name.startsWith('run.end.') ? 1 : 20
   return { seed: own, failpoints: `${name}=kill:${1 + (share % most)}` }

@@ -19,7 +19,7 @@ const ended = ({ ended_at }: { readonly ended_at: string | null }): boolean => e
 
 export const textOf = (server: ExecServer, path: string): string => readFileSync(join(server.workspace, path), 'utf8')
 
-export async function until(holds: () => boolean, withinMs = 20_000): Promise<void> {
+export async function until(holds: () => boolean, withinMs = 60_000): Promise<void> {
   const deadline = performance.now() + withinMs
   while (!holds()) {
     if (performance.now() > deadline) throw new Error('not in time')

@@ -50,7 +50,7 @@ async function isAlive(pid: number): Promise<boolean> {
 }
 
 async function pidFrom(name: string): Promise<number> {
-  for (let tries = 0; tries < 200; tries += 1) {
+  for (let tries = 0; tries < 1000; tries += 1) {
     const text = await readFile(join(root, 'real', name), 'utf8').catch(() => '')
     if (text.endsWith('\n')) return Number(text)
     await sleep(20)
@@ -88,7 +88,8 @@ describe('what a command leaves behind', () => {
   })
 
   it('output ends although a process that hid itself still holds the pipe', async () => {
-    const child = await shell(`env -i setsid sh -c 'echo $$ > hidden; sleep 1; exec sleep 60' & sleep 0.3; echo said`)
+    const hide = `env -i setsid sh -c 'echo $$ > hidden; sleep 1; exec sleep 60' &`
+    const child = await shell(`${hide} while ! [ -s hidden ]; do sleep 0.01; done; echo said`)
     const hidden = await pidFrom('hidden')
     const { stdout, exit } = await run(child)
     expect(stdout).toBe('said\n')

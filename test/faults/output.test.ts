@@ -74,7 +74,8 @@ describe.skipIf(process.platform !== 'linux')('output of a command', () => {
   it('a complaint of 100 MB on one line is searched for refusals in linear time', async () => {
     const result = await flood(ground, 'complaint', { workspace, bytes: megabytes(100) })
     expect(result).toMatchObject({ exitCode: 0, stderrTruncated: false })
-    expect(result.tookMs).toBeLessThan(15_000)
+    // In the square of its length it would take hours.
+    expect(result.tookMs).toBeLessThan(60_000)
   })
 
   it('a slow consumer holds the guest back, loses nothing and costs no memory', async () => {

@@ -33,9 +33,7 @@ const stats = async (): Promise<string> => {
 
 describe('a refill that fails', () => {
   it('is told in the log with its reason, counted, and shown by stats, and no host path leaves the log', async () => {
-    await expect
-      .poll(ahead, { timeout: 10_000 })
-      .toMatchObject({ ready: 0, wanted: 2, why: expect.stringMatching(/^Cannot /) })
+    await expect.poll(ahead).toMatchObject({ ready: 0, wanted: 2, why: expect.stringMatching(/^Cannot /) })
     expect(await metric('glovebox_pool_ready_failed_total')).toBeGreaterThan(0)
     expect(await metric('glovebox_pool_ready_wanted')).toBe(2)
     expect(await stats()).toMatch(/made ahead +0 of 2 ready, \d+ could not be made \(the last one: Cannot /)
@@ -49,9 +47,11 @@ describe('a refill that fails', () => {
 
   it('is tried again with pauses, and not in a circle without end', async () => {
     const before = await metric('glovebox_pool_ready_failed_total')
+    const begun = performance.now()
     await new Promise((resolve) => setTimeout(resolve, 2500))
     const more = (await metric('glovebox_pool_ready_failed_total')) - before
-    expect(more).toBeLessThan(4)
+    // In a circle there would be hundreds.
+    expect(more).toBeLessThan(4 * ((performance.now() - begun) / 2500))
   })
 
   it('is over when what was missing is there again, with no start of the server', async () => {

@@ -63,6 +63,6 @@ describe.runIf(hasDockerImage())('servers with one pool on docker', () => {
     const taken = await acquire(one, 'orphan')
     expect([taken.status, taken.at('id')]).toEqual([200, id])
     expect(await said(one, id, 'cat /workspace/note')).toBe('kept\n')
-    await expect.poll(() => containers(pool()).length, { timeout: 10_000 }).toBeLessThanOrEqual(own.length)
+    await expect.poll(() => containers(pool()).length).toBeLessThanOrEqual(own.length)
   })
 })

@@ -25,7 +25,7 @@ describe.runIf(hasDockerImage())('the pool on docker', () => {
     try {
       const isReady = async (): Promise<boolean> =>
         (await ahead.call('GET', '/metrics')).text.includes('glovebox_pool_ready 1')
-      await expect.poll(isReady, { timeout: 10_000 }).toBe(true)
+      await expect.poll(isReady).toBe(true)
       const made = containers(pool()).filter((id) => !before.includes(id))
       expect(made).toHaveLength(1)
       removeContainers(made)
@@ -42,7 +42,7 @@ describe.runIf(hasDockerImage())('the pool on docker', () => {
     await said(one, id, 'echo kept > /workspace/note')
     expect(containers(pool()).length).toBeGreaterThan(before)
     await post(one, `/sandboxes/${String(id)}/pause`)
-    await expect.poll(() => containers(pool()).length, { timeout: 10_000 }).toBe(before)
+    await expect.poll(() => containers(pool()).length).toBe(before)
     expect(await said(one, id, 'cat /workspace/note')).toBe('kept\n')
   })
 

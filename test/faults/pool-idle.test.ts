@@ -9,9 +9,10 @@ import { startServer, type ServerGround } from '../e2e/server-ground.ts'
 import { below } from './below.ts'
 import { containers, hasDockerImage } from './docker-pool.ts'
 
-const idleMs = 1500
+/** Long beside what a busy machine may keep anybody waiting for, who uses one all the time. */
+const idleMs = 5000
 /** For the reaper's pace, and for a machine on which others work too. */
-const slackMs = 2500
+const slackMs = 10_000
 
 interface Ground {
   readonly place: string

@@ -1,6 +1,15 @@
 // Two servers on one state home: a key is one sandbox in both, one of them uses it at a time, and what a dead one leaves is there for
 // the other.
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -9,7 +18,8 @@ import { codeOf, startServer, type Answered, type ServerGround } from '../e2e/se
 let place: string
 let one: ServerGround
 let other: ServerGround
-const flags = ['--limit', 'waitMs=300']
+// Long enough for what one that was left has to be cleared of, on a busy machine too.
+const flags = ['--limit', 'waitMs=2500']
 
 beforeAll(async () => {
   place = realpathSync(mkdtempSync(join(tmpdir(), 'glovebox-servers-')))
@@ -76,13 +86,21 @@ describe('two servers', () => {
     const doomed = await startServer({ place, flags, token: one.token })
     const id = (await acquire(doomed, 'orphan')).at('id')
     await run(doomed, id, 'echo kept > /workspace/note')
-    const body = { command: 'sleep 1; echo late > /workspace/late', background: true }
+    const body = { command: 'while :; do echo x >> /workspace/beats; sleep 0.05; done', background: true }
     await doomed.call('POST', `/sandboxes/${String(id)}/commands`, { body })
+    const beats = join(place, 'state', 'sandboxes', String(id), 'workspace', 'beats')
+    const count = (): number => statSync(beats, { throwIfNoEntry: false })?.size ?? 0
+    await expect.poll(count, { message: 'the control: it ran' }).toBeGreaterThan(0)
     await killed(doomed)
     const taken = await acquire(other, 'orphan')
     expect([taken.status, taken.at('id')]).toEqual([200, id])
-    await new Promise((resolve) => setTimeout(resolve, 1200))
-    expect((await run(other, id, 'cat /workspace/note; ls /workspace/late')).at('stdout')).toBe('kept\n')
+    const standsStill = async (): Promise<boolean> => {
+      const before = count()
+      await new Promise((resolve) => setTimeout(resolve, 1000))
+      return count() === before
+    }
+    await expect.poll(standsStill).toBe(true)
+    expect((await run(other, id, 'cat /workspace/note')).at('stdout')).toBe('kept\n')
   })
 
   it('a sandbox that is deleted in one is gone in the other', async () => {

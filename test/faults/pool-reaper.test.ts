@@ -12,6 +12,16 @@ import { below } from './below.ts'
 import { seeded } from './seeded.ts'
 
 const lanes = 4
+
+/** The moment of the end, which a busy machine moves: sooner if it was missed, later if it had not come. */
+function seekMoment(expectedMs: number) {
+  let afterMs = expectedMs
+  return {
+    afterMs: () => Math.max(10, afterMs),
+    saw: (hasEnded: boolean) => void (afterMs += hasEnded ? -15 : 15),
+  }
+}
+
 const range = (count: number): readonly number[] => Array.from({ length: count }, (_, index) => index)
 
 describe('the reaper never takes one that is being acquired', () => {
@@ -35,12 +45,17 @@ describe('the reaper never takes one that is being acquired', () => {
     const met = { there: 0, ended: 0 }
     const lane = async (thread: number): Promise<void> => {
       const key = { user: 'u', thread: `t${thread}` }
+      const moment = seekMoment(idleMs)
       let id = await provider.acquire(key)
       for (const round of range(16)) {
-        await delay(idleMs + chance.between(-8, 16))
+        await delay(moment.afterMs() + chance.between(-8, 8))
         // One that is parked is not to be had so, be it there or not.
         const wasParked = round > 0 && round % 2 === 0
-        if (!wasParked) met[provider.get(id) === undefined ? 'ended' : 'there'] += 1
+        if (!wasParked) {
+          const hasEnded = provider.get(id) === undefined
+          met[hasEnded ? 'ended' : 'there'] += 1
+          moment.saw(hasEnded)
+        }
         id = await provider.acquire(key)
         const answer = await provider.get(id)?.commands.run(`echo ${round} >> log; tail -n 1 log`)
         expect([answer?.exitCode, answer?.stdout]).toEqual([0, `${round}\n`])
@@ -83,24 +98,31 @@ describe('a server whose sandboxes are soon idle', () => {
   it('a command that comes at the end of the idle time is run, with or without an acquire before it', async () => {
     const chance = seeded(6)
     const { post, server } = ground()
+    const met = { there: 0, ended: 0 }
     const lane = async (thread: number): Promise<void> => {
       const acquire = async (): Promise<string> => {
         const answer = await post('/sandboxes', { key: `edge${thread}` })
         expect([200, 201], answer.text).toContain(answer.status)
         return String(answer.at('id'))
       }
+      const moment = seekMoment(idleMs)
       let id = await acquire()
       for (const round of range(10)) {
-        await delay(idleMs + chance.between(-10, 70))
+        await delay(moment.afterMs() + chance.between(-10, 30))
+        // To look is not to use.
+        const hasEnded = (await server.call('GET', `/sandboxes/${id}`)).at('state') === 'resting'
+        met[hasEnded ? 'ended' : 'there'] += 1
+        moment.saw(hasEnded)
         if (round % 2 === 0) id = await acquire()
         const answer = await post(`/sandboxes/${id}/commands`, { command: `echo ${round} >> log; tail -n 1 log` })
         expect([answer.status, answer.at('stdout')], answer.text).toEqual([200, `${round}\n`])
       }
     }
     await Promise.all(range(lanes).map(lane))
-    const pool = await server.call('GET', '/pool')
-    expect(Number(pool.at('ended.idle'))).toBeGreaterThan(3)
-    expect(Number(pool.at('acquired.process')), 'some came in time').toBeGreaterThan(0)
+    expect(Number((await server.call('GET', '/pool')).at('ended.idle'))).toBeGreaterThan(3)
+    // Else the moment was never met.
+    expect(met.there, 'some came in time').toBeGreaterThan(3)
+    expect(met.ended).toBeGreaterThan(3)
   })
 })
 
@@ -150,7 +172,7 @@ describe('a server whose processes are killed', () => {
     const { post, server } = ground()
     const ready = async (): Promise<boolean> =>
       (await server.call('GET', '/metrics')).text.includes('glovebox_pool_ready 2')
-    await expect.poll(ready, { timeout: 10_000 }).toBe(true)
+    await expect.poll(ready).toBe(true)
     expect(killBelow(server), 'something ran').toBeGreaterThan(0)
     const id = String((await post('/sandboxes')).at('id'))
     const answer = await post(`/sandboxes/${id}/commands`, { command: 'echo works' })

@@ -26,8 +26,9 @@ export function whyNoPowerCut(): string | undefined {
 
 export interface PowerCutOptions {
   readonly seed: number
-  /** How long the writer works. */
+  /** How long the writer works: so long, and until it has had so many answers. */
   readonly ms: number
+  readonly leastAnswers?: number
   readonly cuts: number
   /** `forgetful`: the writer skips fdatasync. */
   readonly manner: 'honest' | 'forgetful'
@@ -62,14 +63,18 @@ export interface PowerCutReport {
   readonly faults: readonly string[]
 }
 
-export async function cutPower({ seed, ms, cuts, manner }: PowerCutOptions): Promise<PowerCutReport> {
+export async function cutPower(options: PowerCutOptions): Promise<PowerCutReport> {
+  const { seed, ms, leastAnswers = 0, cuts, manner } = options
   const place = mkdtempSync(join(tmpdir(), 'glovebox-power-'))
   try {
     const image = join(place, 'image')
     writeFileSync(image, '')
     truncateSync(image, diskBytes)
     await run('mkfs.ext4', ['-q', '-F', '-b', '4096', '-J', 'size=4', image])
-    await inNamespace([host('power-recorder'), dist, place, String(seed), manner, String(ms)], ms + 60_000)
+    await inNamespace(
+      [host('power-recorder'), dist, place, String(seed), manner, String(ms), String(leastAnswers)],
+      ms + 60_000,
+    )
     const told = await inNamespace(
       [host('power-auditor'), dist, place, String(seed), String(cuts)],
       60_000 + cuts * 5000,

@@ -26,7 +26,7 @@ describe('a run whose process is killed', () => {
     expect(report.ends['lost'] ?? 0).toBeGreaterThan(5)
     expect(report.answeredEvents).toBeGreaterThan(200)
     expect(report.answeredAudits).toBeGreaterThan(50)
-  }, 120_000)
+  })
 
   it('leaves nothing half built: the next creation takes away what a killed one was building', async () => {
     const [directory, audit] = [join(parent, 'run'), parent]
@@ -101,5 +101,5 @@ describe.each(starters)('`glovebox run` that is killed, started by %s,', (starte
     expect(report.faults).toEqual([])
     expect(report.killed).toBeGreaterThan(4)
     expect(report.answeredEvents).toBeGreaterThan(5)
-  }, 120_000)
+  })
 })

@@ -30,7 +30,7 @@ async function loggedRun(): Promise<{ run: Run; log: Buffer; lines: readonly num
 }
 
 /** Thousands of small steps on a machine that others use too. */
-const patience = { timeout: 60_000 }
+const patience = { timeout: 300_000 }
 
 describe.each(ways)('%s', (_way, filled) => {
   it(

@@ -109,7 +109,7 @@ describe('every single bit', () => {
     for (let bit = 0; bit < runJson.length * 8; bit += 1)
       if (!isSeen(log, flipped(runJson, bit).toString())) unseen.push(`run.json ${bit}`)
     expect(unseen).toEqual([])
-  }, 120_000)
+  })
 
   it('of a log of megabytes is guarded, in samples', () => {
     const [log, runJson] = [logOf(large), runJsonOf(large)]
@@ -119,7 +119,7 @@ describe('every single bit', () => {
       fc.property(fc.nat({ max: log.length * 8 - 1 }), (bit) => isSeen(flipped(log, bit), runJson)),
       { numRuns: 60 },
     )
-  }, 120_000)
+  })
 
   it('of every other file of a run is guarded: one bit of each byte', async () => {
     const files = filesOf(small).filter((name) => name !== 'events.jsonl' && name !== 'run.json')
@@ -137,7 +137,7 @@ describe('every single bit', () => {
     }
     expect(unseen).toEqual([])
     expect((await verifyRun(small)).findings).toEqual([])
-  }, 120_000)
+  })
 })
 
 const mandatory = ['session.json', 'task.yaml', 'prompt.md', 'config.yaml', 'sandbox-manifest.json', 'transcript.md']
@@ -204,7 +204,7 @@ describe('every record', () => {
       }),
       { numRuns: 60 },
     )
-  }, 120_000)
+  })
 })
 
 describe('every file of a run', () => {
@@ -232,7 +232,7 @@ describe('every file of a run', () => {
       }
     }
     expect(unseen).toEqual([])
-  }, 120_000)
+  })
 
   it('is found when it was added to a tree or to an action', async () => {
     for (const name of ['workspace/more', 'deliverables/more', 'logs/actions/000001/more', 'logs/actions/000009']) {

@@ -8,6 +8,8 @@ import { seeded, type Chance } from './seeded.ts'
 
 export interface SoakOptions {
   readonly durationMs: number
+  /** So many at least, in each half as long as it takes: a slow machine warms up and is used as much as a quick one. */
+  readonly leastRounds?: number
   /** Not counted: what is loaded and grown once. */
   readonly warmUpMs: number
   readonly sampleMs: number
@@ -50,24 +52,28 @@ export async function soak(options: SoakOptions): Promise<SoakReport> {
   const faults: string[] = []
   const samples: Sample[] = []
   let rounds = 0
-  const until = performance.now() + options.warmUpMs + options.durationMs
+  let isOver = false
   try {
     const callers = Array.from({ length: options.callers }, async (_, caller) => {
       const chance = seeded(options.seed + caller)
       // What is kept is there from the beginning.
       for (let key = 0; key < keysOfEach; key += 1) await useServer(server, chance, { caller, key })
-      while (performance.now() < until) {
+      while (!isOver) {
         const key = chance.between(0, 1) === 0 ? chance.between(0, keysOfEach - 1) : undefined
         await useServer(server, chance, { caller, key }).catch((error: unknown) => faults.push(String(error)))
         rounds += 1
       }
     })
+    const { leastRounds = 0 } = options
     await delay(options.warmUpMs)
+    while (rounds < leastRounds) await delay(options.sampleMs)
     const begunAt = performance.now()
-    while (performance.now() < until) {
+    const enoughRounds = rounds + leastRounds
+    while (performance.now() - begunAt < options.durationMs || rounds < enoughRounds) {
       samples.push(sampleOf(server, place, performance.now() - begunAt))
       await delay(options.sampleMs)
     }
+    isOver = true
     await Promise.all(callers)
     const code = await server.stop()
     if (code !== 0) faults.push(`the server ended with ${code}`)

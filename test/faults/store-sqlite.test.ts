@@ -19,25 +19,22 @@ const answer = (work: Promise<unknown>): Promise<unknown> =>
 
 describe('a SQLite file that somebody else holds', () => {
   it('is waited for with a bound, while everything else goes on; nothing is written, and later it can be', async () => {
-    const store = await ground.open({ waitMs: 600 })
+    const waitMs = 3000
+    const store = await ground.open({ waitMs })
     await store.tokens.insert(tokenRow('before'))
     const letGo = holdLock(ground.file)
-    let longestMs = 0
-    let last = performance.now()
-    const ticking = setInterval(() => {
-      longestMs = Math.max(longestMs, performance.now() - last)
-      last = performance.now()
-    }, 5)
+    let ticks = 0
+    const ticking = setInterval(() => (ticks += 1), 5)
     const begun = performance.now()
     const rows = Array.from({ length: 10 }, () => execRow())
     const answers = await Promise.all(rows.map((row) => answer(store.execs.insert(row))))
     const tookMs = performance.now() - begun
     clearInterval(ticking)
     expect(answers).toEqual(rows.map(() => 'STORE_UNAVAILABLE'))
-    expect(tookMs).toBeGreaterThan(500)
-    expect(tookMs).toBeLessThan(2_000)
-    // A store that held everything up would do so for all of the 600.
-    expect(longestMs).toBeLessThan(300)
+    // The lock is held for as long as we like: that there are answers at all shows the bound.
+    expect(tookMs).toBeGreaterThan(waitMs - 100)
+    // A store that held everything up while it waits would let through one for each of the ten at most.
+    expect(ticks).toBeGreaterThan(20)
     expect(await store.tokens.count()).toBe(1)
     letGo()
     expect(await store.execs.count({})).toBe(0)

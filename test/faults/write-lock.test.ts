@@ -68,7 +68,7 @@ describe.skipIf(!onLinux)('the lock on a path', () => {
     expect(count()).toBeGreaterThanOrEqual(answered + 150)
     expect(count()).toBeLessThanOrEqual(answered + 150 + kills)
     await ground()
-      .open({ lockWaitMs: 1000 })
+      .open({ lockWaitMs: 10_000 })
       .update(guest('/workspace/count'), { maxBytes: 20 }, () => bytes('0'))
     expect(count()).toBe(0)
     expect(readdirSync(ground().lockDir).filter((name) => name.endsWith('.lock'))).toEqual([])

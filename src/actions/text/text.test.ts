@@ -185,7 +185,8 @@ describe('replacement', () => {
     const text = 'a'.repeat(2_000_000)
     const started = performance.now()
     expect(codeOf(() => replace(text, `b${'a'.repeat(50_000)}`, 'x', false, 1e9))).toBe('TEXT_NOT_FOUND')
-    expect(performance.now() - started).toBeLessThan(3000)
+    // In the square of its length it would take minutes.
+    expect(performance.now() - started).toBeLessThan(15_000)
   })
 })
 

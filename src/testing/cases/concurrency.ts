@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { ConformanceCase } from '../case.ts'
-import { succeeded } from '../expect.ts'
+import { afterItsBeginMs, succeeded } from '../expect.ts'
 
 export const concurrencyCases: readonly ConformanceCase[] = [
   {
@@ -19,9 +19,9 @@ export const concurrencyCases: readonly ConformanceCase[] = [
   {
     title: 'two sandboxes at once keep different policies',
     async run({ create }) {
-      const strict = await create({ request: { maxStdoutBytes: 10, timeoutMs: 400 } })
+      const strict = await create({ request: { maxStdoutBytes: 10, timeoutMs: afterItsBeginMs } })
       const loose = await create({ request: { maxStdoutBytes: 10_000 } })
-      const script = 'head -c 5000 /dev/zero; sleep 1'
+      const script = `head -c 5000 /dev/zero; sleep ${(2 * afterItsBeginMs) / 1000}`
       const [cut, whole] = await Promise.all([strict.commands.run(script), loose.commands.run(script)])
       assert.deepEqual([cut.ended.by, cut.stdoutBytes.length], ['timeout', 10])
       assert.deepEqual([whole.ended.by, whole.stdoutBytes.length], ['exit', 5000])

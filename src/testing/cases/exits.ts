@@ -95,7 +95,7 @@ export const exitCases: readonly ConformanceCase[] = [
     async run({ scene }) {
       const { sandbox } = await scene('plain')
       const { durationMs } = await sandbox.commands.run(['sleep', '0.3'])
-      assert.ok(durationMs >= 290 && durationMs < 3000, `${durationMs} ms`)
+      assert.ok(durationMs >= 290 && durationMs < 15_000, `${durationMs} ms`)
     },
   },
   {

@@ -34,9 +34,12 @@ export const provisionCases: readonly ConformanceCase[] = [
       const add = [{ guestPath: '/data', hostPath }]
       let begin = (): void => {}
       const begun = new Promise<void>((resolve) => (begin = resolve))
-      const running = sandbox.commands.run('echo begun; sleep 1', { onStdout: () => begin() })
+      const running = sandbox.commands.run('echo begun; while [ ! -e go ]; do sleep 0.02; done', {
+        onStdout: () => begin(),
+      })
       await begun
       await refused('BUSY', sandbox.provision({ mounts: { add } }))
+      await sandbox.files.write('go', '')
       await running
       const half = { mounts: { add: [...add, { guestPath: '/more', hostPath: join(hostPath, 'missing') }] } }
       await refused('NOT_FOUND', sandbox.provision(half))

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { ConformanceCase } from '../case.ts'
-import { heartbeat, isStill, refused, waitForBeat } from '../expect.ts'
+import { afterItsBeginMs, beatsOn, heartbeat, isStill, refused, waitForBeat } from '../expect.ts'
 import { exit, told, withShell } from './shells-open.ts'
 
 export const shellEndCases: readonly ConformanceCase[] = [
@@ -11,7 +11,7 @@ export const shellEndCases: readonly ConformanceCase[] = [
       await withShell(subject, async ({ shell, says, beat, guest }) => {
         await says('mkdir -p here && cd here; x=5')
         const result = await shell.exec(`(${heartbeat('../beat')}) & echo begun; sleep 30; echo not here`, {
-          timeoutMs: 600,
+          timeoutMs: afterItsBeginMs,
         })
         assert.equal(result.ended.by, 'timeout')
         assert.deepEqual([result.exitCode, result.stdout, result.state], [124, 'begun\n', 'rebuilt'])
@@ -28,9 +28,7 @@ export const shellEndCases: readonly ConformanceCase[] = [
         await waitForBeat(beat)
         assert.equal((await shell.exec('sleep 30', { timeoutMs: 300 })).ended.by, 'timeout')
         assert.equal(await says('kill -0 $job && echo alive'), 'alive\n')
-        const before = await says('wc -c <beat')
-        await pause(200)
-        assert.notEqual(await says('wc -c <beat'), before)
+        await beatsOn(beat)
         await says('kill $job')
       })
     },
@@ -63,19 +61,17 @@ export const shellEndCases: readonly ConformanceCase[] = [
       await withShell(subject, async ({ shell, says }) => {
         await says('x=5')
         const reading = 'cat /proc/$$/fd/* >/dev/null 2>&1'
-        const stuck = await shell.exec(reading, { timeoutMs: 600 })
+        const stuck = await shell.exec(reading, { timeoutMs: afterItsBeginMs })
         assert.deepEqual([stuck.ended.by, stuck.state], ['timeout', 'rebuilt'])
         assert.equal(await says('echo $x'), '5\n')
         // It comes to its own end, and only the shell's word of it has been taken.
-        const began = performance.now()
         const thieves = [
           'for each in /proc/$$/fd/*; do',
           // Its own words are for the host.
           '  [ "$each" -ef /proc/$$/fd/1 ] || [ "$each" -ef /proc/$$/fd/2 ] || { cat "$each" >/dev/null 2>&1 & all="$all $!"; }',
           'done; sleep 0.4; kill -9 $all; wait $all',
         ].join('\n')
-        const robbed = await shell.exec(`${thieves}; echo over; (exit 3)`, { timeoutMs: 2000 })
-        assert.ok(performance.now() - began < 10_000)
+        const robbed = await shell.exec(`${thieves}; echo over; (exit 3)`, { timeoutMs: 5000 })
         assert.deepEqual([robbed.stdout, robbed.state === 'lost'], ['over\n', false])
         assert.equal(await says('echo $x'), '5\n')
       })
@@ -87,7 +83,7 @@ export const shellEndCases: readonly ConformanceCase[] = [
     async run(subject) {
       await withShell(subject, async ({ shell, beat }) => {
         const script = `setsid sh -c '${heartbeat('beat')}' </dev/null >/dev/null 2>&1 & sleep 20`
-        assert.equal((await shell.exec(script, { timeoutMs: 600 })).ended.by, 'timeout')
+        assert.equal((await shell.exec(script, { timeoutMs: afterItsBeginMs })).ended.by, 'timeout')
         await isStill(beat)
       })
     },
@@ -160,7 +156,11 @@ export const shellEndCases: readonly ConformanceCase[] = [
       await withShell(subject, async ({ shell, says }) => {
         const { number } = await shell.start('echo begun; while [ ! -e go ]; do sleep 0.02; done; echo ended')
         const queued = await shell.start('touch after')
-        const waited = await shell.wait({ number, waitMs: 300 })
+        const look = () => shell.wait({ number, waitMs: 300 })
+        let waited = await look()
+        // A busy machine may not have begun it by then.
+        for (let looks = 0; looks < 60 && !waited.done && waited.progress.stdout === ''; looks += 1)
+          waited = await look()
         assert.ok(!waited.done && waited.progress.started && waited.progress.stdout === 'begun\n')
         const behind = await shell.wait({ waitMs: 0 })
         assert.ok(!behind.done && !behind.progress.started && behind.progress.number === queued.number)
@@ -168,7 +168,7 @@ export const shellEndCases: readonly ConformanceCase[] = [
         assert.deepEqual([info.status, info.current?.number, info.queued], ['busy', number, 1])
         await using beside = await (await subject.scene('plain')).sandbox.shells.open({ cwd: info.cwd })
         await beside.exec('touch go')
-        const done = await shell.wait({ number, waitMs: 10_000 })
+        const done = await shell.wait({ number, waitMs: 20_000 })
         assert.ok(done.done && done.result.stdout === 'begun\nended\n')
         assert.equal(await says('test -e after; echo $?'), '0\n')
         await refused('NOT_FOUND', shell.wait({ number: 99, waitMs: 0 }))
@@ -199,7 +199,8 @@ export const shellEndCases: readonly ConformanceCase[] = [
     async run(subject) {
       await withShell(subject, async ({ shell, says }) => {
         await says('x=5; (sleep 0.2; kill -9 $$) </dev/null >/dev/null 2>&1 &')
-        await pause(1000)
+        // Nothing but time tells that it has come to pass: asking would be using it.
+        await pause(3000)
         const result = await shell.exec('echo "[$x]"')
         assert.deepEqual(told(result), { ended: exit(0), stdout: '[]\n', stderr: '', state: 'kept' })
         assert.match(result.note ?? '', /had ended since the last command/)

@@ -9,7 +9,7 @@ export const stdinCases: readonly ConformanceCase[] = [
     title: 'a command without stdin reads end of file at once',
     async run({ scene }) {
       const { sandbox } = await scene('plain')
-      const result = await sandbox.commands.run(['cat'], { timeoutMs: 4000 })
+      const result = await sandbox.commands.run(['cat'], { timeoutMs: 20_000 })
       assert.equal(succeeded(result), '')
     },
   },
@@ -59,7 +59,7 @@ export const stdinCases: readonly ConformanceCase[] = [
     title: 'a command that never reads its stdin ends all the same',
     async run({ scene }) {
       const { sandbox } = await scene('plain')
-      succeeded(await sandbox.commands.run(['true'], { stdin: new Uint8Array(2 * mib), timeoutMs: 4000 }))
+      succeeded(await sandbox.commands.run(['true'], { stdin: new Uint8Array(2 * mib), timeoutMs: 20_000 }))
     },
   },
   {
@@ -67,7 +67,7 @@ export const stdinCases: readonly ConformanceCase[] = [
     async run({ scene }) {
       const { sandbox } = await scene('plain')
       const stdin = Buffer.from('abc'.repeat(mib))
-      const result = await sandbox.commands.run(['head', '-c', '3'], { stdin, timeoutMs: 4000 })
+      const result = await sandbox.commands.run(['head', '-c', '3'], { stdin, timeoutMs: 20_000 })
       assert.equal(succeeded(result), 'abc')
     },
   },

@@ -13,6 +13,8 @@ export interface LeasesKind {
 const long = 60_000
 const short = 300
 const aWhileBeyond = short + 150
+/** Long enough that it is not over again before somebody has asked, on a busy machine too. */
+const middling = 3_000
 
 const id = (name: string): SandboxId => `sbx_${name.padEnd(16, '0')}`
 const one = id('a')
@@ -122,11 +124,11 @@ export function describeLeases({ name, newPlace }: LeasesKind): void {
     })
 
     it('a parked lease is still renewed by its owner, and granted to whoever takes it', async () => {
-      const [first, second] = await owners(2, short)
+      const [first, second] = await owners(2, middling)
       const token = tokenOf(await first.take(one))
       expect(await first.park({ id: one, token })).toBe(true)
       for (let beat = 0; beat < 4; beat += 1) {
-        await delay(short / 3)
+        await delay(middling / 3)
         expect(await first.renew([{ id: one, token }])).toEqual(new Set([one]))
       }
       expect(await first.list()).toEqual([{ id: one, owner: first.owner, token, state: 'warm', isOver: false }])
@@ -147,8 +149,7 @@ export function describeLeases({ name, newPlace }: LeasesKind): void {
     })
 
     it('a lease that nobody took is renewed even after its time, and one that was taken never again', async () => {
-      // Long enough that it is not over again before somebody has asked.
-      const ttlMs = 1_000
+      const ttlMs = middling
       const [first, second] = await owners(2, ttlMs)
       const a = { id: one, token: tokenOf(await first.take(one)) }
       const b = { id: id('b'), token: tokenOf(await first.take(id('b'))) }

@@ -56,15 +56,29 @@ async function creates() {
   }
 }
 
-async function look(index) {
-  await sleep(50)
+const held = () => ['fd', 'task'].map((what) => readdirSync(`/proc/self/${what}`).length)
+
+/** Streams and threads close a moment after their end: until there have been no fewer for a while, or as few as at first. */
+async function settled(first) {
+  let [least, still] = [held(), 0]
+  while (still < 20 && String(least) !== String(first)) {
+    await sleep(50)
+    const now = held()
+    still = now.some((count, at) => count < least[at]) ? 0 : still + 1
+    least = now.map((count, at) => Math.min(count, least[at]))
+  }
+  return least
+}
+
+async function look(index, first) {
+  const [descriptors, threads] = await settled(first)
   collectGarbage()
   collectGarbage()
   const rss = Number(/VmRSS:\s+(\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))[1]) / 1024
   return {
     index,
-    descriptors: readdirSync('/proc/self/fd').length,
-    threads: readdirSync('/proc/self/task').length,
+    descriptors,
+    threads,
     rssMiB: rss,
   }
 }
@@ -75,7 +89,7 @@ for (let index = 0; index < warmUp; index += 1) await step(index)
 const seen = [await look(0)]
 for (let index = 1; index <= times; index += 1) {
   await step(index)
-  if (index % Math.ceil(times / samples) === 0) seen.push(await look(index))
+  if (index % Math.ceil(times / samples) === 0) seen.push(await look(index, [seen[0].descriptors, seen[0].threads]))
 }
 await end()
 process.stdout.write(`${JSON.stringify(seen)}\n`)

@@ -16,7 +16,7 @@ const scenarios = {
   },
   spin: {
     command: 'for i in 1 2 3 4; do (setsid sh -c "while :; do :; done" &); done; while :; do :; done',
-    timeoutMs: 1500,
+    timeoutMs: 4000,
     policy: {},
   },
   tmp: { command: 'head -c 1G /dev/zero > /tmp/fill; stat -c %s /tmp/fill', timeoutMs: 20_000, policy: { tmpMb: 32 } },
@@ -27,23 +27,32 @@ const scenarios = {
   },
 }
 
-/** Streams of children close a moment after their end. */
-const settle = () => new Promise((resolve) => setTimeout(resolve, 200))
 const descriptors = () => readdirSync('/proc/self/fd').length
+/** Streams of children close a moment after their end: how many are open when there have been no fewer for a second, or as many as before. */
+async function settledDescriptors(before) {
+  let [least, still] = [descriptors(), 0]
+  while (still < 20 && least !== before) {
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    const now = descriptors()
+    still = now < least ? 0 : still + 1
+    least = Math.min(least, now)
+  }
+  return least
+}
 const { command, timeoutMs, policy } = scenarios[scenario]
 const create = () => Sandbox.create({ mounts: [{ guestPath: '/workspace', hostPath: workspace, mode: 'rw' }], policy })
 
 // The first one opens what the process keeps: the launcher, its pipes.
 await (await create()).kill()
-await settle()
-const descriptorsBefore = descriptors()
+const descriptorsBefore = await settledDescriptors()
 
 const sandbox = await create()
-let [latestMs, last] = [0, performance.now()]
+let [latestMs, last, turns] = [0, performance.now(), 0]
 const timer = setInterval(() => {
   const now = performance.now()
   latestMs = Math.max(latestMs, now - last - tickMs)
   last = now
+  turns += 1
 }, tickMs)
 const { ended, exitCode, stdout, stderr } = await sandbox.commands.run(command, { timeoutMs })
 // The sandbox outlives what its command did.
@@ -51,7 +60,7 @@ const next = await sandbox.commands.run('echo fine')
 clearInterval(timer)
 const { notEnforced } = sandbox.describe()
 await sandbox.kill()
-await settle()
+const descriptorsAfter = await settledDescriptors(descriptorsBefore)
 const told = {
   id: sandbox.id,
   ended,
@@ -59,10 +68,11 @@ const told = {
   stdout: stdout.slice(0, 1000),
   stderr: stderr.slice(0, 1000),
   latestMs,
+  turns,
   next: next.stdout,
   notEnforced: notEnforced.map(({ what }) => what),
   descriptorsBefore,
-  descriptorsAfter: descriptors(),
+  descriptorsAfter,
 }
 process.stdout.write(`${JSON.stringify(told)}\n`)
 // Stays, so that its control groups and processes can be looked at while it lives.

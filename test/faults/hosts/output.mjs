@@ -77,8 +77,12 @@ const scenarios = {
         hash.update(chunk)
         seen += chunk.length
         if (pausedAt !== undefined) return sleep(1)
-        await sleep(700)
-        const written = progress()
+        let written = progress()
+        // Until it stands still. One that nobody holds back comes to its end instead.
+        for (let before = -1; before !== written; written = progress()) {
+          before = written
+          await sleep(1500)
+        }
         await sleep(300)
         pausedAt = { written, later: progress() }
       }

@@ -1,6 +1,7 @@
 // Puts a filesystem on the disk that remembers, lets a writer work on it for a while, and kills it. Everything is mounted
 // in the namespace that this process was started in, and goes with it.
-// Arguments: the built package, a directory of ours with `image` in it, a seed, `honest` or `forgetful`, milliseconds.
+// Arguments: the built package, a directory of ours with `image` in it, a seed, `honest` or `forgetful`, milliseconds, and how many answers
+// there must be at least: a slow machine is given the time that they take.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { appendFileSync, mkdirSync } from 'node:fs'
@@ -8,7 +9,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 
-const [, , dist, place, seed, manner, ms] = process.argv
+const [, , dist, place, seed, manner, ms, least] = process.argv
 const at = (name) => join(place, name)
 const program = (name) => fileURLToPath(new URL(name, import.meta.url))
 
@@ -29,9 +30,13 @@ try {
   must('mount', '-o', 'loop', at('fuse/disk'), at('mounted'))
   const argv = [program('power-writer.mjs'), dist, at('mounted'), at('fuse/answers'), seed, manner]
   const env = { ...process.env, GLOVEBOX_STATE_DIR: at('mounted/state') }
-  const writer = spawn(process.execPath, argv, { stdio: ['ignore', 'inherit', 'inherit'], env })
+  const writer = spawn(process.execPath, argv, { stdio: ['ignore', 'pipe', 'inherit'], env })
   const gone = once(writer, 'close')
-  await Promise.race([delay(Number(ms)), gone])
+  let answered = 0
+  const enough = new Promise((resolve) => {
+    writer.stdout.on('data', (points) => (answered += points.length) >= Number(least) && resolve())
+  })
+  await Promise.race([Promise.all([delay(Number(ms)), enough]), gone])
   if (writer.exitCode !== null) throw new Error(`the writer ended by itself with ${writer.exitCode}`)
   writer.kill('SIGKILL')
   await gone

@@ -1,6 +1,6 @@
 // Writes runs and audit records as fast as it is answered, and tells each answer before it asks for the next thing. With
 // `forgetful` no fdatasync reaches the disk: the control, without which a harness that finds nothing would prove nothing.
-// Arguments: the built package, where to write, the file for answers, a seed, `honest` or `forgetful`.
+// Arguments: the built package, where to write, the file for answers, a seed, `honest` or `forgetful`. Prints a point for each answer.
 import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
@@ -18,7 +18,10 @@ const { openAuditLog } = await import(join(dist, 'audit', 'log.js'))
 const { runs } = await import(join(dist, 'index.js'))
 
 const out = fs.openSync(answers, 'a')
-const told = (answer) => void fs.writeSync(out, `${JSON.stringify(answer)}\n`)
+const told = (answer) => {
+  fs.writeSync(out, `${JSON.stringify(answer)}\n`)
+  fs.writeSync(1, '.')
+}
 
 const keptRuns = 5
 const chance = chances(seed)
