@@ -152,5 +152,7 @@ async function openAnew<Handle, Request>(room: Room<Handle, Request>, wish: Wish
 const leaseFor = async <Handle, Request>(
   { holdings }: Room<Handle, Request>,
   { id, tenure }: Wish<Request>,
-): Promise<Taken> =>
-  tenure?.isUsable() === true ? { granted: true, tenure, former: { was: 'none' } } : await holdings.take(id)
+): Promise<Taken & { readonly isUnheardOf?: boolean }> =>
+  tenure?.isUsable() === true
+    ? { granted: true, tenure, former: { was: 'none' }, isUnheardOf: true }
+    : await holdings.take(id)

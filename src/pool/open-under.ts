@@ -40,7 +40,7 @@ export async function openUnder<Handle, Request>(
 ): Promise<Tried<Handle>> {
   const { tenure } = opening
   try {
-    const found = await usableRemains(room, wish, opening)
+    const found = opening.isUnheardOf === true ? undefined : await usableRemains(room, wish, opening)
     await requireOurs(room, tenure)
     const { handle, source } = await discoverOrCreate(room, wish, opening, found)
     if (await isKept(room, tenure, handle)) return seated(room, wish, { tenure, handle, source, found })

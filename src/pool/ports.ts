@@ -72,6 +72,8 @@ export interface Opening {
   readonly tenure: Tenure
   /** Of the lease before ours. `expired`: its owner may be alive, and what it started may still run. */
   readonly former: FormerLease
+  /** Its id was made by chance for this very opening: nothing lies under it, and nobody else knows it. */
+  readonly isUnheardOf?: boolean
 }
 
 export interface Creation<Request> extends Opening {

@@ -17,8 +17,7 @@ import { copyInsides } from './copy.ts'
 import { discard, sweepDiscarded } from './discard.ts'
 import { openIndex } from './records.ts'
 import { asRenewed, standingOf } from './life.ts'
-import { firstPlace } from './layout.ts'
-import { createMember, mountsOf, wishesOf, type HouseRules, type Member } from './member.ts'
+import { createMember, wishesOf, type HouseRules, type Member } from './member.ts'
 import {
   isOpenElsewhere,
   isOpenSomewhere,
@@ -33,10 +32,10 @@ import { makePlace, memberPlace, membersIn } from './place.ts'
 import { readRecord, recordFile, replaceRecord, writeFirstRecord, type MemberRecord } from './record.ts'
 import { firstRecord, keyOf, type MemberDefaults, type MemberRequest } from './request.ts'
 import { becomeMember } from './spare-place.ts'
-import type { SpareKind, Wishes } from './spare.ts'
 import { openSpares, type Claimed, type Spares } from './spares.ts'
 import { canEndOthers } from './try-out.ts'
 import { findSnapshot, finishSnapshot, layersOf, mostLayers, type Method } from './snapshots.ts'
+import { asksForUsual, isPlain, spareKind, usualWishes } from './usual.ts'
 
 export interface MembersOptions extends HouseRules {
   readonly backends: ServedBackends
@@ -110,12 +109,13 @@ export function openMembers(options: MembersOptions): RealMembers {
     await backend.destroy(last.boundaryId)
   }
 
-  const claim = async (record: MemberRecord, token: number): Promise<Claimed | undefined> => {
+  /** Without a token: nobody can have come before us. */
+  const claim = async (record: MemberRecord, token: number | undefined): Promise<Claimed | undefined> => {
     const wishes = isPlain(record) ? usual : wishesOf(options, record)
     const claimed = await spares.claim(await backends.get(record.backend), wishes)
     if (claimed === undefined) return undefined
     try {
-      requireNewest(options, record.id, token)
+      if (token !== undefined) requireNewest(options, record.id, token)
       writeFirstRecord(claimed.directory, record, { blank: blankIn(claimed.directory, 'record') })
       becomeMember(state, record.id, claimed.directory)
       return claimed
@@ -125,14 +125,21 @@ export function openMembers(options: MembersOptions): RealMembers {
     }
   }
 
-  const prepare = async (id: SandboxId, { key, request = {}, tenure }: Creation<MemberRequest>) => {
+  const prepare = async (
+    id: SandboxId,
+    { key, request = {}, tenure, isUnheardOf = false }: Creation<MemberRequest>,
+  ) => {
     const directory = memberPlace(state, id)
-    const found = readRecord(directory)
-    if (found !== undefined) return { record: await comeBack(state, found), isNew: false }
-    // Half made by a process that died, or robbed of its record: whose files these were, nobody can tell.
-    await discard(state, id)
+    if (!isUnheardOf) {
+      const found = readRecord(directory)
+      if (found !== undefined) return { record: await comeBack(state, found), isNew: false }
+      // Half made by a process that died, or robbed of its record: whose files these were, nobody can tell.
+      await discard(state, id)
+    }
     const plain = firstRecord(id, key, request, options.defaults)
-    const claimed = asksForUsual(request, options.defaults) ? await claim(plain, tenure.token) : undefined
+    const claimed = asksForUsual(request, options.defaults)
+      ? await claim(plain, isUnheardOf ? undefined : tenure.token)
+      : undefined
     if (claimed !== undefined) return { record: plain, isNew: true, claimed }
     // To make one from nothing takes milliseconds, and others are answered in between.
     await othersFirst()
@@ -156,9 +163,9 @@ export function openMembers(options: MembersOptions): RealMembers {
     attach: async () => undefined,
     async create(id, creation) {
       const { tenure, former } = creation
-      const last = requireNewest(options, id, tenure.token)
+      const last = creation.isUnheardOf === true ? undefined : requireNewest(options, id, tenure.token)
       // One that is parked elsewhere has nothing running; but its layers cannot be laid twice.
-      const before = read(id)
+      const before = creation.isUnheardOf === true ? undefined : read(id)
       const isQuiet = former.was === 'parked' && before?.layers.length === 0
       if (!isQuiet) await endForeign(last, before)
       // Nobody else can know an id that was made at random just now, so nobody can come too late with a lower token.
@@ -220,37 +227,6 @@ export function openMembers(options: MembersOptions): RealMembers {
       if (asksForUsual(request, options.defaults)) spares.expect()
     },
     close: () => spares.close(),
-  }
-}
-
-/** As the operator's settings have it, with nothing of the caller's that a spare could not have. */
-const asksForUsual = (
-  { mounts = [], provisioned, snapshot, ...asked }: MemberRequest,
-  { backend, layout }: MemberDefaults,
-): boolean =>
-  (asked.backend ?? backend) === backend &&
-  (asked.layout ?? layout) === layout &&
-  mounts.length === 0 &&
-  provisioned === undefined &&
-  snapshot === undefined
-
-/** What all have for whom nothing else was asked. */
-const usualWishes = ({ layers, env, vaults, defaults: { layout } }: MembersOptions): Wishes => ({
-  layers,
-  env,
-  vaults,
-  cwd: firstPlace[layout],
-})
-
-const isPlain = ({ policy, env, cwd }: MemberRecord): boolean =>
-  policy === null && cwd === null && Object.keys(env).length === 0
-
-async function spareKind(options: MembersOptions, wishes: Wishes): Promise<SpareKind> {
-  const { backend, layout } = options.defaults
-  return {
-    backend: await options.backends.get(backend),
-    wishes,
-    mountsIn: (directory) => mountsOf(options, { layout, layers: [], mounts: [] }, directory),
   }
 }
 

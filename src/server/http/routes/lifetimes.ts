@@ -5,7 +5,7 @@ import type { SnapshotRecord } from '../../../runtime/pool/snapshots.ts'
 import type { Once } from '../../../runtime/server/idempotency.ts'
 import type { SandboxHouse } from '../../../runtime/server/sandboxes.ts'
 import type { SnapshotHouse } from '../../../runtime/server/snapshots.ts'
-import { newSandboxId } from '../../../contract/ids.ts'
+import { onceRequest } from './once-request.ts'
 import { projectSchema } from '../../../contract/token.ts'
 import { empty, json } from '../answer.ts'
 import { answerPage, pageQuery, type Lister } from '../cursor.ts'
@@ -210,11 +210,13 @@ const forkRoutes: RouteModule<LifetimeParts> = ({ house, once }) => [
     headers: { 'Idempotency-Key': 'So many sandboxes, however often it is sent.' },
     answers: { 201: { description: 'All of them are ready.', json: forks } },
     errors: ['BUSY', 'QUOTA_EXCEEDED', 'CAPACITY_EXCEEDED', 'POLICY_ESCALATION', 'NO_SPACE', 'IDEMPOTENCY_MISMATCH'],
-    handle: async ({ params, body, principal, header, bodySha256 }) => {
+    handle: async (call) => {
+      const { params, body, principal } = call
       const { id, project } = hostedFor(house, params.sandbox_id, principal)
       const asked = { count: body.count ?? 1, lifeMs: body.lifeMs, tokenId: principal.tokenId }
-      const request = { project, key: header('idempotency-key'), bodySha256, subject: newSandboxId() }
-      const made = await once.perform(request, async () => (await house.fork(id, asked)).map(detailOf))
+      const made = await once.perform(onceRequest(call, project), async () =>
+        (await house.fork(id, asked)).map(detailOf),
+      )
       return json(201, { items: made })
     },
   }),
@@ -234,10 +236,11 @@ const snapshotRoutes: RouteModule<LifetimeParts> = ({ house, snapshots, once, li
     headers: { 'Idempotency-Key': 'One snapshot, however often it is sent.' },
     answers: { 201: { description: 'It is kept until it is deleted.', json: snapshotShape } },
     errors: ['BUSY', 'NO_SPACE', 'IDEMPOTENCY_MISMATCH'],
-    handle: async ({ params, body, principal, header, bodySha256 }) => {
+    handle: async (call) => {
+      const { params, body, principal } = call
       const { id, project } = hostedFor(house, params.sandbox_id, principal)
-      const request = { project, key: header('idempotency-key'), bodySha256, subject: newSandboxId() }
-      const made = await once.perform(request, async () => shown(await snapshots.take(id, body.name ?? null)))
+      const take = async () => shown(await snapshots.take(id, body.name ?? null))
+      const made = await once.perform(onceRequest(call, project), take)
       return json(201, made, { location: `/snapshots/${made.id}` })
     },
   }),

@@ -1,7 +1,6 @@
 // Sandboxes: made, listed, looked at, used through their named actions, and ended.
 import { z } from 'zod'
 import { findAction } from '../../../actions/registry.ts'
-import { newSandboxId } from '../../../contract/ids.ts'
 import { policyValuesSchema } from '../../../contract/policy.ts'
 import { projectSchema } from '../../../contract/token.ts'
 import type { Once } from '../../../runtime/server/idempotency.ts'
@@ -13,6 +12,7 @@ import { defineRoute, named, type RouteModule } from '../route.ts'
 import { layoutNames } from '../../../runtime/pool/layout.ts'
 import { endings } from '../../../runtime/pool/record.ts'
 import { snapshotIdSchema } from './lifetimes.ts'
+import { onceRequest } from './once-request.ts'
 import { namedMountSchema } from './provision.ts'
 import {
   detailOf,
@@ -117,12 +117,11 @@ export const sandboxRoutes: RouteModule<SandboxParts> = ({ house, once, lister }
       'KEY_COLLISION',
       'IDEMPOTENCY_MISMATCH',
     ],
-    handle: async ({ body, principal, header, bodySha256 }, { whenRecorded }) => {
+    handle: async (call, { whenRecorded }) => {
+      const { body, principal } = call
       const { mounts: offered, ...rest } = body
       const project = projectFor(principal, body.project)
-      const key = header('idempotency-key')
-      const request = { project, key, bodySha256, subject: newSandboxId() }
-      const { isNew, detail } = await once.perform(request, async () => {
+      const { isNew, detail } = await once.perform(onceRequest(call, project), async () => {
         const { hosted, isNew: isMade } = await house.acquire({ ...rest, offered, project, tokenId: principal.tokenId })
         // Within: a key must keep no answer that was taken back, and its repetition makes nothing that could be.
         await whenRecorded(async () => (isMade ? house.destroy(hosted.id) : undefined))
