@@ -67,8 +67,9 @@ describe('the queue of execs', () => {
   })
 })
 
-const isDraining = (server: ExecServer): Promise<void> =>
-  expect.poll(async () => (await server.fetch('/readyz')).status).toBe(503)
+async function isDraining(server: ExecServer): Promise<void> {
+  await expect.poll(async () => (await server.fetch('/readyz')).status).toBe(503)
+}
 
 describe('a server that is asked to stop', () => {
   const servers: ExecServer[] = []
