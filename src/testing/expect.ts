@@ -57,7 +57,7 @@ export async function collect(child: Process): Promise<Collected> {
 }
 
 /** A timeout that comes only after the command has begun and said what it says first, also on a machine that is busy elsewhere. */
-export const afterItsBeginMs = 2500
+export const afterItsBeginMs = 1200
 
 /** A shell loop that writes into `file` for as long as it lives. */
 export const heartbeat = (file: string): string => `while :; do echo x >> ${file}; sleep 0.03; done`

@@ -161,7 +161,7 @@ describe('a server whose processes are killed', () => {
     await post(`/sandboxes/${id}/commands`, { command: 'echo kept > note' })
     await post(`/sandboxes/${id}/release`)
     expect((await server.call('GET', `/sandboxes/${id}`)).at('state')).toBe('warm')
-    expect(killBelow(server), 'something ran').toBeGreaterThan(0)
+    expect(await killBelow(server), 'something ran').toBeGreaterThan(0)
     const again = await post('/sandboxes', { key: 'killed' })
     expect([again.status, again.at('id')]).toEqual([200, id])
     const answer = await post(`/sandboxes/${id}/commands`, { command: 'cat note' })
@@ -173,22 +173,26 @@ describe('a server whose processes are killed', () => {
     const ready = async (): Promise<boolean> =>
       (await server.call('GET', '/metrics')).text.includes('glovebox_pool_ready 2')
     await expect.poll(ready).toBe(true)
-    expect(killBelow(server), 'something ran').toBeGreaterThan(0)
+    expect(await killBelow(server), 'something ran').toBeGreaterThan(0)
     const id = String((await post('/sandboxes')).at('id'))
     const answer = await post(`/sandboxes/${id}/commands`, { command: 'echo works' })
     expect([answer.status, answer.at('exitCode'), answer.at('stdout')]).toEqual([200, 0, 'works\n'])
   })
 })
 
-/** Every bwrap that this server has started. */
-function killBelow({ server }: ServerGround): number {
-  const found = below(server.child.pid ?? 0).filter(({ name }) => name === 'bwrap')
-  for (const { pid } of found) {
+/** Every bwrap that this server has started, and what is inside. Gives how many there were, when all of them are gone. */
+async function killBelow({ server }: ServerGround): Promise<number> {
+  const killed = below(server.child.pid ?? 0).filter(({ name }) => name === 'bwrap')
+  const pids = new Set(killed.flatMap(({ pid }) => [pid, ...below(pid).map((inside) => inside.pid)]))
+  for (const { pid } of killed) {
     try {
       process.kill(pid, 'SIGKILL')
     } catch {
       // It ended with the one above it.
     }
   }
-  return found.length
+  // What is inside follows a moment later, and whoever comes in that moment may find it alive.
+  const left = (): number => below(server.child.pid ?? 0).filter(({ pid }) => pids.has(pid)).length
+  await expect.poll(left).toBe(0)
+  return killed.length
 }

@@ -200,7 +200,7 @@ export const shellEndCases: readonly ConformanceCase[] = [
       await withShell(subject, async ({ shell, says }) => {
         await says('x=5; (sleep 0.2; kill -9 $$) </dev/null >/dev/null 2>&1 &')
         // Nothing but time tells that it has come to pass: asking would be using it.
-        await pause(3000)
+        await pause(1500)
         const result = await shell.exec('echo "[$x]"')
         assert.deepEqual(told(result), { ended: exit(0), stdout: '[]\n', stderr: '', state: 'kept' })
         assert.match(result.note ?? '', /had ended since the last command/)

@@ -150,10 +150,10 @@ export const spawnCases: readonly ConformanceCase[] = [
     title: 'kill right after spawn leaves nothing running',
     async run(subject) {
       const { boundary, workspace } = await subject.boundary()
-      const child = await boundary.spawn(sh('sleep 2.5; echo late > late.txt'))
+      const child = await boundary.spawn(sh('sleep 1; echo late > late.txt'))
       child.kill()
       await collect(child)
-      await pause(3000)
+      await pause(1500)
       const names = (await boundary.files.list(guest('/workspace'), { limit: 100 })).entries.map((entry) => entry.name)
       assert.ok(!names.includes('late.txt'), `${workspace} was written to after kill`)
     },

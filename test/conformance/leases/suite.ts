@@ -14,7 +14,7 @@ const long = 60_000
 const short = 300
 const aWhileBeyond = short + 150
 /** Long enough that it is not over again before somebody has asked, on a busy machine too. */
-const middling = 3_000
+const middling = 1_500
 
 const id = (name: string): SandboxId => `sbx_${name.padEnd(16, '0')}`
 const one = id('a')
