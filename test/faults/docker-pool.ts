@@ -41,13 +41,19 @@ export function openDockerPool(): () => DockerPool {
   })
 }
 
-/** Of the installation in this place alone. */
-export function containers({ place }: Pick<DockerPool, 'place'>): readonly string[] {
+/** Of the installation in this place alone; of one server, if it is named: a sandbox of another may be given one more at any time. */
+export function containers({ place }: Pick<DockerPool, 'place'>, madeBy?: ServerGround): readonly string[] {
   const installation = readFileSync(join(place, 'state', 'docker', 'installation'), 'utf8').trim()
   const filter = `label=dev.glovebox.installation=${installation}`
-  return execFileSync('docker', ['ps', '--all', '--quiet', '--no-trunc', '--filter', filter], { encoding: 'utf8' })
-    .split('\n')
-    .filter((id) => id !== '')
+  const format = '{{.ID}} {{.Label "dev.glovebox.owner"}}'
+  const lines = execFileSync('docker', ['ps', '--all', '--no-trunc', '--filter', filter, '--format', format], {
+    encoding: 'utf8',
+  }).split('\n')
+  return lines.flatMap((line) => {
+    const [id = '', owner = ''] = line.split(' ')
+    const isMeant = madeBy === undefined || owner.startsWith(`${madeBy.server.child.pid}.`)
+    return id !== '' && isMeant ? [id] : []
+  })
 }
 
 export const removeContainers = (ids: readonly string[]): void =>
