@@ -25,6 +25,12 @@ export function exitCodeForError(error: unknown, command: CommandName | undefine
 
 export const exitCodeForUsage = (command: CommandName | undefined): number => (lends(command) ? ourFailure : usage)
 
+/** Output was lost. A code that tells of another failure says more than ours; success, or that nobody wanted more, would be untrue. */
+export function exitCodeWithLoss(code: number, command: CommandName | undefined): number {
+  if (code !== 0 && code !== brokenPipe) return code
+  return lends(command) ? ourFailure : failed
+}
+
 export interface Interruption {
   /** The signal that the operator sent, if any. */
   readonly signal?: 'SIGINT' | 'SIGTERM' | 'SIGHUP' | undefined

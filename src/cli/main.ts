@@ -4,29 +4,35 @@
 import { type Command, CommanderError } from 'commander'
 import { renderForOperator } from '../errors/render.ts'
 import { colourRefused } from '../runtime/terminal.ts'
-import { type CommandName, exitCodeForError, exitCodeForUsage } from './exit.ts'
+import { type CommandName, exitCodeForError, exitCodeForUsage, exitCodeWithLoss } from './exit.ts'
 import { errorLines, type Face, jsonLine } from './output.ts'
 import { buildProgram, type Chosen, type ProgramOptions } from './program.ts'
 import { openSink } from './sink.ts'
 
 export async function main(argv: readonly string[]): Promise<number> {
-  const own = ownArguments(argv)
-  const command = commandOf(own)
   const face = openFace()
+  const code = await perform(argv, face)
+  // Chunks keep their order: once an empty one has been taken, so have all that nobody waited for.
+  await Promise.all([face.out.write(''), face.err.write('')])
+  const loss = lossOf(face)
+  if (loss === undefined) return code
+  await face.err.write(loss)
+  return exitCodeWithLoss(code, commandOf(ownArguments(argv)))
+}
+
+async function perform(argv: readonly string[], face: Face): Promise<number> {
+  const own = ownArguments(argv)
   // Until the arguments are understood, these are the best guess of how to report that they are not.
   let flags: Chosen['flags'] = { json: own.includes('--json'), debug: own.includes('--debug') }
   try {
     const chosen = await understand(argv, face)
     if (typeof chosen === 'number') return chosen
     flags = { ...chosen.flags, debug: chosen.flags.debug === true || own[0] === '--debug' }
-    const code = await chosen.run({ face, directory: process.cwd() })
-    // Chunks keep their order: once an empty one has been taken, so have all that nobody waited for.
-    await Promise.all([face.out.write(''), face.err.write('')])
-    return code
+    return await chosen.run({ face, directory: process.cwd() })
   } catch (error) {
     if (flags.json === true) await face.out.write(jsonLine({ error: renderForOperator(error) }))
     await face.err.write(errorLines(error, { debug: flags.debug === true }))
-    return exitCodeForError(error, command)
+    return exitCodeForError(error, commandOf(own))
   }
 }
 
@@ -82,6 +88,14 @@ function commandOf(own: readonly string[]): CommandName | undefined {
     ? first
     : undefined
 }
+
+/** What was printed and not taken is lost, however well the rest went. */
+function lossOf({ out, err }: Face): string | undefined {
+  const [stream, fault] = out.fault === undefined ? ['standard error', err.fault] : ['standard output', out.fault]
+  if (fault === undefined) return undefined
+  return `glovebox: Cannot print everything: ${stream} took no more (${fault}), and the rest is lost\n${lossHint}\n`
+}
+const lossHint = 'hint: Look whether what it is sent to is full.'
 
 function openFace(): Face {
   const out = openSink(1)

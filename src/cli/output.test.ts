@@ -127,6 +127,7 @@ describe('a stream', () => {
   const collecting = (): Sink & { text: string } => ({
     isTerminal: false,
     open: true,
+    fault: undefined,
     text: '',
     async write(data) {
       this.text += typeof data === 'string' ? data : Buffer.from(data).toString()
@@ -145,6 +146,7 @@ describe('a stream', () => {
     const sink: Sink = {
       isTerminal: false,
       open: false,
+      fault: undefined,
       write: () => Promise.reject(new Error('written after the end')),
     }
     await boundedStream(sink, { maxBytes: 5, onGone: () => gone.push('gone') })(Buffer.from('abc'))

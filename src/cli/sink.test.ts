@@ -26,6 +26,15 @@ describe('a sink', () => {
     const sink = openSink(closed)
     await sink.write('lost')
     expect(sink.open).toBe(false)
+    expect(sink.fault, 'nobody wants it').toBeUndefined()
     await sink.write('lost too')
+  })
+
+  it('tells what was in the way when bytes could not be taken', async () => {
+    const descriptor = openSync('/dev/full', 'w')
+    const sink = openSink(descriptor)
+    await sink.write('lost')
+    expect([sink.open, sink.fault]).toEqual([false, 'ENOSPC'])
+    closeSync(descriptor)
   })
 })

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Finished, makeProject, type Project, run, type StartOptions, start, until } from './command-line.ts'
@@ -162,6 +162,25 @@ describe('exec ends as the shell world expects', () => {
     const done = await finished
     expect(done.code).toBe(141)
     expect(done.stderr).toBe('')
+  })
+
+  it('with a word and not as a success when what it prints cannot be taken', async () => {
+    const into = async (stream: 'stdout' | 'stderr', argv: readonly string[]) => {
+      const full = openSync('/dev/full', 'w')
+      const done = await run(argv, { cwd: project.directory, into: { [stream]: full } })
+      closeSync(full)
+      return done
+    }
+    const told = /^glovebox: Cannot print everything: standard output took no more \(ENOSPC\), .+\nhint: .+\n$/
+    const lost = await into('stdout', ['exec', '--', 'echo', 'lost'])
+    expect([lost.code, lost.stderr]).toEqual([125, expect.stringMatching(told)])
+    const endless = await into('stdout', ['exec', '--', 'yes'])
+    expect([endless.code, endless.stderr]).toEqual([125, expect.stringMatching(told)])
+    const failed = await into('stdout', ['exec', '--', 'sh', '-c', 'echo lost; exit 3'])
+    expect([failed.code, failed.stderr]).toEqual([3, expect.stringMatching(told)])
+    expect((await into('stderr', ['exec', '--', 'sh', '-c', 'echo lost >&2'])).code).toBe(125)
+    expect((await into('stdout', ['--help'])).code).toBe(1)
+    expect((await into('stdout', ['exec', '--', 'true'])).code, 'nothing was printed').toBe(0)
   })
 })
 

@@ -19,6 +19,8 @@ export interface StartOptions {
   /** `open`: a pipe that nobody writes to or closes while the command runs. */
   readonly input?: Uint8Array | 'open'
   readonly env?: Readonly<Record<string, string>>
+  /** Descriptors in place of pipes. */
+  readonly into?: Partial<Readonly<Record<'stdout' | 'stderr', number>>>
 }
 
 export interface Started {
@@ -30,7 +32,11 @@ export function start(argv: readonly string[], options: StartOptions): Started {
   const child = spawn(process.execPath, [glovebox, ...argv], {
     cwd: options.cwd,
     env: { ...process.env, ...options.env },
-    stdio: [options.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+    stdio: [
+      options.input === undefined ? 'ignore' : 'pipe',
+      options.into?.stdout ?? 'pipe',
+      options.into?.stderr ?? 'pipe',
+    ],
   })
   const gather = (stream: NodeJS.ReadableStream | null): Buffer[] => {
     const chunks: Buffer[] = []
