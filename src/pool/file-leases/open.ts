@@ -7,8 +7,7 @@ import type { SandboxId } from '../../contract/ids.ts'
 import type { FormerLease, HeldLease, LeaseAnswer, LeaseRow, Leases, LeaseState } from '../../contract/lease.ts'
 import type { HostPath } from '../../contract/mount.ts'
 import { thisHolder } from '../../paths/holder.ts'
-import { readIfThere } from '../../paths/if-there.ts'
-import { letGo, replaceUnsynced } from './files.ts'
+import { letGo, readUnsynced, rewriteUnsynced, type Rewriting } from './files.ts'
 import { fileOf, formatRecord, idOfFile, parseRecord, standingOf, type LeaseRecord, type Standing } from './record.ts'
 import { openTokens } from './tokens.ts'
 import { openTurn } from './turn.ts'
@@ -38,26 +37,29 @@ export function openFileLeases({ directory, nowMs, ttlMs = defaultTtlMs }: FileL
   const tokens = openTokens(directory, holder.bootId)
   const placeOf = (id: SandboxId): string => join(directory, fileOf(id))
 
-  const find = (id: SandboxId): Found | undefined => {
-    const text = readIfThere(placeOf(id))
+  const readRecord = (text: string | undefined): Found | undefined => {
     const record = text === undefined ? undefined : parseRecord(text)
     return record === undefined
       ? undefined
-      : { record, standing: standingOf(record, { nowMs: nowMs(), timeNamespace }) }
+      : { record, standing: standingOf(record, { holder, nowMs: nowMs(), timeNamespace }) }
   }
   const isOwn = ({ record }: Found): boolean => record.holder.nonce === holder.nonce
-  const heldUnder = ({ id, token }: HeldLease): LeaseRecord | undefined => {
-    const found = find(id)
-    return found !== undefined && isOwn(found) && found.record.token === token ? found.record : undefined
-  }
-  const write = (id: SandboxId, token: number, state: LeaseState): void =>
-    replaceUnsynced(
-      placeOf(id),
-      formatRecord({ holder, token, state, endsAtMs: Math.ceil(nowMs() + ttlMs), timeNamespace }),
-    )
-  const grant = (id: SandboxId, state: LeaseState, found: Found | undefined): LeaseAnswer => {
+  const formatted = (token: number, state: LeaseState): string =>
+    formatRecord({ holder, token, state, endsAtMs: Math.ceil(nowMs() + ttlMs), timeNamespace })
+  const find = (id: SandboxId): Found | undefined => readRecord(readUnsynced(placeOf(id)))
+  /** What is found of a lease, and what is made of it. */
+  const change = <Value>(id: SandboxId, work: (found: Found | undefined, now: Rewriting) => Value): Value =>
+    rewriteUnsynced(placeOf(id), (now) => work(readRecord(now.text), now))
+  /** Nothing where it is not held any more. */
+  const changeHeld = ({ id, token }: HeldLease, stateAfter: (before: LeaseState) => LeaseState): boolean =>
+    change(id, (found, { write }) => {
+      const isHeld = found !== undefined && isOwn(found) && found.record.token === token
+      if (isHeld) write(formatted(token, stateAfter(found.record.state)))
+      return isHeld
+    })
+  const grant = (state: LeaseState, found: Found | undefined, { write }: Rewriting): LeaseAnswer => {
     const token = tokens.next()
-    write(id, token, state)
+    write(formatted(token, state))
     return { granted: true, token, former: formerOf(found) }
   }
   const formerOf = (found: Found | undefined): FormerLease => {
@@ -71,46 +73,42 @@ export function openFileLeases({ directory, nowMs, ttlMs = defaultTtlMs }: FileL
     owner: holder.nonce,
     ttlMs,
     take: (id) =>
-      turn.take(() => {
-        const found = find(id)
-        const isFree = found === undefined || found.standing !== 'lives' || found.record.state === 'warm'
-        if (isFree || (isOwn(found) && found.record.state === 'active')) return grant(id, 'active', found)
-        return { granted: false, state: found.record.state }
-      }),
+      turn.take(() =>
+        change(id, (found, now): LeaseAnswer => {
+          const isFree = found === undefined || found.standing !== 'lives' || found.record.state === 'warm'
+          if (isFree || (isOwn(found) && found.record.state === 'active')) return grant('active', found, now)
+          return { granted: false, state: found.record.state }
+        }),
+      ),
     condemn: (id, held) =>
-      turn.take(() => {
-        const found = find(id)
-        const isMine = found !== undefined && isOwn(found)
-        const mayBe =
-          held === undefined
-            ? found === undefined || found.standing !== 'lives'
-            : isMine && (found.record.token === held.token || found.record.state === 'destroying')
-        return mayBe ? grant(id, 'destroying', found) : { granted: false, state: found?.record.state ?? 'destroying' }
-      }),
-    park: (held) =>
-      turn.take(() => {
-        const isHeld = heldUnder(held) !== undefined
-        if (isHeld) write(held.id, held.token, 'warm')
-        return isHeld
-      }),
+      turn.take(() =>
+        change(id, (found, now): LeaseAnswer => {
+          const isMine = found !== undefined && isOwn(found)
+          const mayBe =
+            held === undefined
+              ? found === undefined || found.standing !== 'lives'
+              : isMine && (found.record.token === held.token || found.record.state === 'destroying')
+          return mayBe
+            ? grant('destroying', found, now)
+            : { granted: false, state: found?.record.state ?? 'destroying' }
+        }),
+      ),
+    park: (held) => turn.take(() => changeHeld(held, () => 'warm')),
     async renew(held) {
       const ours = new Set<SandboxId>()
       for (let from = 0; from < held.length; from += renewedAtOnce) {
         if (from > 0) await aTurnOfTheLoop()
         await turn.take(() => {
-          for (const one of held.slice(from, from + renewedAtOnce)) {
-            const record = heldUnder(one)
-            if (record === undefined) continue
-            write(one.id, one.token, record.state)
-            ours.add(one.id)
-          }
+          for (const one of held.slice(from, from + renewedAtOnce))
+            if (changeHeld(one, (state) => state)) ours.add(one.id)
         })
       }
       return ours
     },
     drop: (held) =>
       turn.take(() => {
-        if (heldUnder(held) !== undefined) letGo(placeOf(held.id))
+        const found = find(held.id)
+        if (found !== undefined && isOwn(found) && found.record.token === held.token) letGo(placeOf(held.id))
       }),
     list: () =>
       turn.take(() =>

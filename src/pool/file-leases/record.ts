@@ -33,11 +33,15 @@ export function parseRecord(text: string): LeaseRecord | undefined {
 
 export type Standing = 'lives' | 'expired' | 'dead'
 
-export function standingOf(
-  record: LeaseRecord,
-  here: { readonly nowMs: number; readonly timeNamespace: string },
-): Standing {
-  if (isDead(record.holder)) return 'dead'
+export interface Here {
+  readonly holder: Holder
+  readonly nowMs: number
+  readonly timeNamespace: string
+}
+
+export function standingOf(record: LeaseRecord, here: Here): Standing {
+  // Whoever asks lives.
+  if (record.holder.nonce !== here.holder.nonce && isDead(record.holder)) return 'dead'
   // A time that was counted elsewhere cannot be compared: what cannot be known counts as alive.
   return record.timeNamespace === here.timeNamespace && record.endsAtMs <= here.nowMs ? 'expired' : 'lives'
 }

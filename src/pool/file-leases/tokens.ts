@@ -4,7 +4,7 @@
 import { closeSync, fsyncSync, openSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readIfThere } from '../../paths/if-there.ts'
-import { replaceUnsynced } from './files.ts'
+import { rewriteUnsynced } from './files.ts'
 
 /** Numbers to a boot; whole numbers hold half a million such blocks. */
 const perBoot = 2 ** 34
@@ -27,11 +27,15 @@ export function openTokens(directory: string, bootId: string): Tokens {
   return {
     next() {
       block ??= blockOf(directory, bootId)
-      const [of, last] = (readIfThere(countFile) ?? '').split('\n')
-      const before = of === String(block.number) && last !== undefined ? Number(last) : 0
-      if (!Number.isSafeInteger(before) || before + 1 >= perBoot) throw new Error('the count of leases cannot be read')
-      replaceUnsynced(countFile, `${block.number}\n${before + 1}\n`)
-      return block.number * perBoot + before + 1
+      const { number } = block
+      return rewriteUnsynced(countFile, ({ text = '', write }) => {
+        const [of, last] = text.split('\n')
+        const before = of === String(number) && last !== undefined ? Number(last) : 0
+        if (!Number.isSafeInteger(before) || before + 1 >= perBoot)
+          throw new Error('the count of leases cannot be read')
+        write(`${number}\n${before + 1}\n`)
+        return number * perBoot + before + 1
+      })
     },
   }
 }
