@@ -262,6 +262,22 @@ describe('a terminal over a WebSocket', () => {
     await ground.call('DELETE', shell)
   })
 
+  it('a WebSocket is a request of its token, or of its address, and beyond their share it is refused', async () => {
+    const slow = await startServer({ flags: ['--limit', 'requestsPerSecond=1', '--limit', 'burst=10'] })
+    try {
+      const other = await slow.makeToken('exec', null)
+      const nowhere = `${sandbox}/shells/sh_${'0'.repeat(32)}`
+      const many = (options: ClientOptions): Promise<readonly number[]> =>
+        Promise.all(Array.from({ length: 40 }, () => refusedWith(attach(nowhere, '', options, undefined, slow))))
+      const ofToken = await many(withToken(slow.token, slow))
+      expect(new Set(ofToken)).toEqual(new Set([404, 429]))
+      expect(new Set(await many(withToken('gbx_wrong', slow)))).toEqual(new Set([401, 429]))
+      expect(await refusedWith(attach(nowhere, '', withToken(other, slow), undefined, slow))).toBe(404)
+    } finally {
+      await slow.stop()
+    }
+  })
+
   it('a ticket is good once, for half a minute, and for one terminal', async () => {
     const [one, other] = [await open({ pty: true }), await open({ pty: true })]
     const ticketFor = async (shell: string): Promise<string> =>

@@ -107,7 +107,7 @@ function openRequests(routes: readonly Route[]): (method: string, url: string) =
 const asError = (why: unknown): Error => (why instanceof Error ? why : new Error(String(why)))
 
 /** Whoever has no token in force. */
-const addressOf = ({ socket }: IncomingMessage): string => `address:${socket.remoteAddress ?? 'local'}`
+export const addressOf = ({ socket }: IncomingMessage): string => `address:${socket.remoteAddress ?? 'local'}`
 const isAddress = (who: string): boolean => who.startsWith('address:')
 
 interface Refused {

@@ -9,7 +9,7 @@ import { GloveboxError } from '../../errors/error.ts'
 import { renderForOperator } from '../../errors/render.ts'
 import type { AppParts } from './app.ts'
 import { requireScope } from './auth.ts'
-import type { GateParts } from './gate.ts'
+import { addressOf, type GateParts } from './gate.ts'
 import { guard } from './guard.ts'
 import type { Principal } from './principal.ts'
 import { isFault, problemOf } from './problem.ts'
@@ -23,7 +23,9 @@ import type { Tickets } from './tickets.ts'
 export type UpgradeListener = (incoming: IncomingMessage, socket: Duplex, head: Buffer) => void
 
 interface UpgradeParts
-  extends Omit<AppParts, 'metrics' | 'leftovers' | 'lanes'>, Pick<GateParts, 'authenticate' | 'rules'> {
+  extends
+    Omit<AppParts, 'metrics' | 'leftovers' | 'lanes' | 'throttle'>,
+    Pick<GateParts, 'authenticate' | 'rules' | 'throttle'> {
   readonly tickets: Tickets
   /** For a request that offers to go on in another protocol than this one, and need not be taken at its word. */
   readonly onRequest: (incoming: IncomingMessage, outgoing: ServerResponse) => unknown
@@ -80,12 +82,8 @@ interface Admitted {
 
 async function admit(incoming: IncomingMessage, requestId: string, parts: UpgradeParts): Promise<Admitted> {
   const url = incoming.url ?? ''
-  const origin = guard({ method: incoming.method ?? '', url, rawHeaders: incoming.rawHeaders }, parts.rules)
-  // SECURITY: a page of another site can open a WebSocket to anywhere, and no preflight asks before. Browsers always say where
-  // they come from, and others can. test/e2e/server-shells: "a WebSocket without an origin, or from a foreign one, is refused"
-  if (origin === undefined) throw withoutOrigin()
   const path = url.split('?', 1)[0] ?? ''
-  const principal = await identify(incoming, path, parts)
+  const principal = await recognise(incoming, path, parts)
   const found = routeFor(path, parts.routes)
   if (parts.drain.isDraining) throw parts.drain.refusal()
   const { route, given } = found ?? missing()
@@ -105,6 +103,30 @@ async function admit(incoming: IncomingMessage, requestId: string, parts: Upgrad
     leave()
     throw error
   }
+}
+
+/** Whoever asks has used a request, as with any other; strangers have theirs together with those of their address. */
+async function recognise(incoming: IncomingMessage, path: string, parts: UpgradeParts): Promise<Principal> {
+  let principal: Principal | undefined
+  try {
+    requireOrigin(incoming, parts)
+    return (principal = await identify(incoming, path, parts))
+  } finally {
+    countAsRequest(principal?.actor ?? addressOf(incoming), parts)
+  }
+}
+
+function requireOrigin({ method = '', url = '', rawHeaders }: IncomingMessage, { rules }: UpgradeParts): void {
+  // SECURITY: a page of another site can open a WebSocket to anywhere, and no preflight asks before. Browsers always say where
+  // they come from, and others can. test/e2e/server-shells: "a WebSocket without an origin, or from a foreign one, is refused"
+  if (guard({ method, url, rawHeaders }, rules) === undefined) throw withoutOrigin()
+}
+
+/** It is over with the answer; what is upgraded then counts as a stream. Throws TOO_MANY_REQUESTS in place of any other refusal. */
+function countAsRequest(who: string, { throttle }: UpgradeParts): void {
+  const leave = throttle.enter(who)
+  if (leave instanceof GloveboxError) throw leave
+  leave()
 }
 
 /** By a token in the header, or by a ticket among the protocols, where a page can put one. */
