@@ -9,8 +9,11 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const laneReport = process.env['GLOVEBOX_LANE_REPORT']
 const program = (path) => [process.execPath, join(root, 'node_modules', path)]
 
+// What was looked at and has not changed since is not looked at again.
+const remembered = ['--incremental', '--tsBuildInfoFile', join(root, '.cache/types.tsbuildinfo')]
+
 const checks = {
-  types: [...program('typescript/bin/tsc'), '--noEmit', '-p', 'tsconfig.json'],
+  types: [...program('typescript/bin/tsc'), '--noEmit', '-p', 'tsconfig.json', ...remembered],
   lint: [...program('oxlint/bin/oxlint'), '--type-aware', '--deny-warnings'],
   format: [...program('oxfmt/bin/oxfmt'), '--check', '.'],
   tests: [
@@ -20,6 +23,7 @@ const checks = {
     'unit',
     '--project',
     'architecture',
+    '--experimental.fsModuleCache',
     // What failed comes first, and not after the names of everything that passed.
     '--reporter=dot',
     ...(laneReport === undefined ? [] : [`--reporter=${join(root, 'script/lane-reporter.mjs')}`]),
