@@ -20,6 +20,8 @@ const run = promisify(execFile)
 const command = ['/bin/true'] as const
 const image = 'glovebox/sandbox:latest'
 const rounds = 40
+/** Of a process that has just started, and of one that has done it often enough for its code to be compiled, as a server in use has. */
+const warmUp = { fresh: 5, used: 60 } as const
 
 export async function poolBenches(): Promise<readonly Result[]> {
   using place = openPlace()
@@ -80,11 +82,12 @@ async function onBwrap(place: Place): Promise<readonly Result[]> {
     command: () => pool.run('parked'),
     raw,
   }
-  const times = await interleave(contestants, rounds, 5, before)
+  const fresh = await interleave(contestants, rounds, warmUp.fresh, before)
+  const times = await interleave(contestants, rounds, warmUp.used, before)
   const { parked, ahead, command: warm, raw: bare } = times
   return [
-    ratio('warm acquire and first command ÷ raw bwrap', 0.3, parked.medianMs / bare.medianMs, times),
-    milliseconds('warm acquire and first command', 2, parked.medianMs, { parked }),
+    ratio('warm acquire and first command ÷ raw bwrap', 0.3, parked.medianMs / bare.medianMs, { ...times, fresh }),
+    milliseconds('warm acquire and first command', 2, parked.medianMs, { parked, fresh: fresh.parked }),
     ratio('acquire of one made ahead and first command ÷ raw bwrap', 0.3, ahead.medianMs / bare.medianMs, {
       ahead,
       raw: bare,
@@ -140,11 +143,14 @@ async function overHttp(place: Place): Promise<readonly Result[]> {
   using cold = createAndRun(none)
   using warm = createAndRun(some)
   const servers = { cold, warm }
-  const times = await interleave({ cold: () => cold.once(), warm: () => warm.once() }, rounds, 5, async (name) => {
+  const contestants = { cold: () => cold.once(), warm: () => warm.once() }
+  const before = async (name: 'cold' | 'warm'): Promise<void> => {
     for (const each of Object.values(servers)) await each.clear()
     const until = performance.now() + refillMs
     while (performance.now() < until || !(await warm.areReady(2))) await servers[name].work()
-  })
+  }
+  const fresh = await interleave(contestants, rounds, warmUp.fresh, before)
+  const times = { ...(await interleave(contestants, rounds, warmUp.used, before)), fresh }
   return [
     milliseconds('create to the first result over HTTP, none made ahead', 15, times.cold.medianMs, times),
     milliseconds('create to the first result over HTTP, one made ahead', 5, times.warm.medianMs, times),
