@@ -17,11 +17,14 @@ export async function borrow<Handle, Request>(
 ): Promise<Borrowed<Handle>> {
   for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
     if (wish.signal?.aborted) throw cancelled()
+    const seat = room.seats.get(wish.id)
     const borrowed = await tryOnce(room, wish)
     if (borrowed !== undefined) {
       room.counts.acquired[borrowed.source] += 1
       return borrowed
     }
+    // What was here was not ours any more, and is let go of: nobody has been asked for it yet.
+    if (seat !== undefined && !room.seats.has(wish.id)) continue
     const leftMs = wish.untilMs - room.clock.nowMs()
     if (leftMs <= 0) throw usedElsewhere()
     await room.clock.sleep(Math.min(pauseMs, leftMs), wish.signal)

@@ -305,6 +305,18 @@ describe('an owner that slept', () => {
     expect(statesOf(other)).toEqual(['active'])
   })
 
+  it('gets what another had meanwhile and has parked, however short the wait', async () => {
+    const stage = openStage()
+    const [sleeper, other] = [stage.start(), stage.start()]
+    const { id } = await stage.until(sleeper.pool.acquire(a))
+    stage.world.sleep(sleeper.process, 2 * ttlMs)
+    await stage.pass(ttlMs + 1_000)
+    await used(stage, other, a)
+    expect(statesOf(sleeper), 'it knows nothing of that yet').toEqual(['active'])
+    const again = await stage.until(sleeper.pool.acquire(a, { waitMs: 0 }))
+    expect([again.id, again.source]).toEqual([id, 'discovered'])
+  })
+
   it('goes on where nobody took it in the meantime', async () => {
     const stage = openStage()
     const sleeper = stage.start()
