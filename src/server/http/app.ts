@@ -219,14 +219,18 @@ function responding(c: Context<Env>, { parts, serving }: InHand) {
     },
     cut,
     stream: () => {
-      const leave = principal === undefined ? () => {} : parts.throttle.enterStream(principal.tokenId)
+      const leaveToken = principal === undefined ? () => {} : parts.throttle.enterStream(principal.tokenId)
+      const leave = parts.drain.enterStream()
       return {
         limits: parts.limits,
         requestId,
         cut,
         delivery: () => parts.deliveries(outgoing.socket),
         stillGood: principal?.stillGood ?? (async () => true),
-        onEnd: leave,
+        onEnd: () => {
+          leaveToken()
+          leave()
+        },
         signal: parts.drain.streams,
       }
     },

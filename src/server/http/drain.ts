@@ -16,6 +16,8 @@ export interface Drain {
   readonly isDraining: boolean
   /** Aborted when event streams must end. */
   readonly streams: AbortSignal
+  /** An event stream is open, until what this gives is called. */
+  enterStream(): () => void
   refusal(): GloveboxError
   /** Settles when nothing runs any more. */
   begin(options: { readonly graceMs: number; readonly running: readonly Running[] }): Promise<void>
@@ -24,12 +26,15 @@ export interface Drain {
 }
 
 const lookMs = 50
+/** For the readers of what has just ended: until they are told, on a busy machine too, and no longer for those who wait for more. */
+const lastWordsMs = 2000
 
 export function createDrain(): Drain {
   const streams = new AbortController()
   const hurried = new AbortController()
   let draining: Promise<void> | undefined
   let endsAt = 0
+  const open = new Set<symbol>()
 
   const drain = async (graceMs: number, running: readonly Running[]): Promise<void> => {
     endsAt = performance.now() + graceMs
@@ -37,8 +42,9 @@ export function createDrain(): Drain {
     const isBusy = (): boolean => running.some((each) => each.count() > 0)
     while (isBusy() && performance.now() < endsAt && !hurried.signal.aborted) await pause(lookMs, hurried.signal)
     await Promise.allSettled(running.map((each) => each.stop()))
-    // Readers of what has just ended are given a moment to be told.
-    await pause(lookMs, hurried.signal)
+    const toldBy = performance.now() + lastWordsMs
+    do await pause(lookMs, hurried.signal)
+    while (open.size > 0 && performance.now() < toldBy && !hurried.signal.aborted)
     streams.abort()
   }
 
@@ -47,6 +53,11 @@ export function createDrain(): Drain {
       return draining !== undefined
     },
     streams: streams.signal,
+    enterStream() {
+      const one = Symbol('stream')
+      open.add(one)
+      return () => void open.delete(one)
+    },
     refusal: () =>
       new GloveboxError('DRAINING', 'Cannot take anything new: the server is about to stop', {
         hint: 'Ask another server, or the next one at this address.',
