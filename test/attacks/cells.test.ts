@@ -4,6 +4,7 @@ import { readFileSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { probeFile, starters, undefended, type Guest } from './host.ts'
+import { expectSameCell } from './same-cell.ts'
 import { attackScene } from './scene.ts'
 
 describe.each(starters)('cells, started by %s', (starter) => {
@@ -11,12 +12,6 @@ describe.each(starters)('cells, started by %s', (starter) => {
   const guestIn = (name: string): Promise<Guest> => {
     const hostPath = scene.host().makeDirectory(name)
     return scene.host().sandbox({ mounts: [{ guestPath: '/workspace', hostPath }] })
-  }
-  /** Numbers of processes go on within a cell, and begin anew in another one. */
-  const numberOf = async (guest: Guest): Promise<number> => Number((await guest.run('echo $$')).stdout)
-  const expectSameCell = async (guest: Guest): Promise<void> => {
-    const first = await numberOf(guest)
-    expect(await numberOf(guest), 'the cell is used again').toBeGreaterThan(first)
   }
 
   it('a command cannot speak to the keeper of its cell, nor in its name', async () => {

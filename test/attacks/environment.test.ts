@@ -189,8 +189,9 @@ describe.each(starters)('environment, started by %s', (starter) => {
 
   it('environment values are not on the command line of any process', async () => {
     const token = 'value-that-must-not-be-seen'
-    const shown = guest.run('sleep 1; cat /proc/*/cmdline | tr "\\0" " "', { env: { MY_TOKEN: token } })
-    await new Promise((resolve) => setTimeout(resolve, 400))
+    const waiting = 'touch begun; while [ ! -e enough ]; do sleep 0.05; done'
+    const shown = guest.run(`${waiting}; cat /proc/*/cmdline | tr "\\0" " "`, { env: { MY_TOKEN: token } })
+    await expect.poll(() => existsSync(join(guest.workspace, 'begun'))).toBe(true)
     const outsideView = await undefended('ps axww -o args | cat')
     const lines = readdirSync('/proc')
       .filter((name) => /^\d+$/.test(name))
@@ -201,6 +202,7 @@ describe.each(starters)('environment, started by %s', (starter) => {
     ).toBe(true)
     expect(lines.filter((line) => line.includes(token))).toEqual([])
     expect(outsideView.stdout).not.toContain(token)
+    writeFileSync(join(guest.workspace, 'enough'), '')
     expect((await shown).stdout).not.toContain(token)
   })
 })

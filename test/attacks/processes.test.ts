@@ -141,7 +141,8 @@ async function killedHost(before: AttackHost, args: readonly string[], afterMs: 
   await running
   // A child that the host was about to start may show its command line only now.
   await delay(300)
-  await comesToPass(() => processesWith(marker).length === 0, 10_000)
+  // By itself it would live for a minute.
+  await comesToPass(() => processesWith(marker).length === 0, 30_000)
   // There the daemon has to be asked to end it, which takes its time.
   if (isGvisor) await delay(2000)
   const left = processesWith(marker)

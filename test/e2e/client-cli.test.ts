@@ -130,7 +130,8 @@ describe('runs on a server', () => {
     expect(done.stderr).toContain('The run is completed')
     expect(done.stderr).toContain('deliverables/report.md (9 bytes)')
     expect((await ask('list', '-q')).stdout).toContain('first\n')
-    expect((await ask('list')).stdout).toMatch(/first +completed/)
+    // The list follows the files a moment later.
+    await expect.poll(async () => (await ask('list')).stdout).toMatch(/first +completed/)
     expect((await ask('show', 'fir')).stdout).toMatch(/status +completed/)
     const shown = JSON.parse((await ask('show', 'first', '--json')).stdout) as RunRecord
     expect(shown).toMatchObject({ run_id: 'first', status: 'completed' })

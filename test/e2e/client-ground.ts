@@ -2,6 +2,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { glovebox, makeProject, type Project } from './command-line.ts'
 
@@ -30,9 +31,16 @@ export interface GroundOptions {
   readonly env?: Readonly<Record<string, string>>
   /** Of the operator of the server. */
   readonly settings?: Readonly<Record<string, unknown>>
+  /** Its port must still be free when it is started again. */
+  readonly restarts?: boolean
 }
 
-export async function openClientGround({ flags = [], env = {}, settings }: GroundOptions = {}): Promise<ClientGround> {
+export async function openClientGround({
+  flags = [],
+  env = {},
+  settings,
+  restarts = false,
+}: GroundOptions = {}): Promise<ClientGround> {
   const project = makeProject()
   const state = join(project.outside, 'state')
   mkdirSync(state, { mode: 0o700 })
@@ -42,7 +50,7 @@ export async function openClientGround({ flags = [], env = {}, settings }: Groun
       cwd: project.directory,
       env: { ...process.env, GLOVEBOX_STATE_DIR: state, ...env },
     })
-  let serving = await serve(0)
+  let serving = await serve(restarts ? await quietPort() : 0)
   const { url, token = '' } = serving
   const port = Number(new URL(url).port)
   const end = async (signal: NodeJS.Signals = 'SIGTERM'): Promise<void> => {
@@ -67,6 +75,17 @@ export async function openClientGround({ flags = [], env = {}, settings }: Groun
       project.remove()
     },
   }
+}
+
+/** Below those that the kernel hands out by itself, so that nobody gets it in the moment in which nobody listens on it. */
+async function quietPort(): Promise<number> {
+  const port = 20_000 + Math.floor(Math.random() * 12_000)
+  const isFree = await new Promise<boolean>((resolve) => {
+    const server = createServer()
+      .once('error', () => resolve(false))
+      .listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
+  })
+  return isFree ? port : quietPort()
 }
 
 interface Serving {

@@ -11,7 +11,7 @@ let proxy: ChaosProxy
 
 beforeAll(async () => {
   proxy = await openChaosProxy()
-  ground = await openClientGround({ flags: ['--allow-host', `127.0.0.1:${proxy.port}`] })
+  ground = await openClientGround({ flags: ['--allow-host', `127.0.0.1:${proxy.port}`], restarts: true })
   proxy.aim(ground)
 })
 afterAll(async () => {

@@ -155,8 +155,11 @@ describe('a pause', () => {
     const paused = await post(`${sandbox}/pause`)
     expect([paused.status, paused.at('state')]).toEqual([200, 'paused'])
     expect((await post(`${sandbox}/pause`)).at('state')).toBe('paused')
-    const ended = await ground.call('GET', String(begun.headers['location']))
-    expect([ended.status, ended.at('status')]).toEqual([200, 'ended'])
+    const told = async (): Promise<readonly unknown[]> => {
+      const command = await ground.call('GET', String(begun.headers['location']))
+      return [command.status, command.at('status')]
+    }
+    await expect.poll(told).toEqual([200, 'ended'])
     expect((await ground.call('GET', sandbox)).status).toBe(200)
     expect(await stateOf(sandbox)).toBe('paused')
     expect((await ground.call('GET', `${sandbox}/files?path=/workspace/note`)).text).toBe('kept\n')

@@ -358,10 +358,11 @@ describe('a terminal over a WebSocket', () => {
     const seen = await attach(shell)
     await until('the program is there', () => seen.output().toString().includes('ready') || hasReady(seen))
     const before = memory()
-    for (let count = 0; count < 400; count++) seen.socket.send(Buffer.alloc(48 * 1024, 'x'))
+    for (let count = 0; count < 1200; count++) seen.socket.send(Buffer.alloc(48 * 1024, 'x'))
     await new Promise((resolve) => setTimeout(resolve, 1000))
     expect(seen.socket.bufferedAmount).toBeGreaterThan(1024 * 1024)
-    expect(memory() - before).toBeLessThan(16 * 1024 * 1024)
+    // Of the 56 MiB; what else the server does in a second takes its share, too.
+    expect(memory() - before).toBeLessThan(32 * 1024 * 1024)
     seen.socket.terminate()
     await ground.call('DELETE', shell)
   })

@@ -19,7 +19,8 @@ function raw(text: string, { waitMs = 20_000, to = ground } = {}): Promise<strin
     let answer = ''
     const timer = setTimeout(() => socket.destroy(), waitMs)
     socket.on('data', (chunk) => (answer += chunk.toString()))
-    socket.on('error', reject)
+    // Of what it has answered without reading on, it is free to reset the connection.
+    socket.on('error', (error) => (answer === '' ? reject(error) : undefined))
     socket.on('close', () => {
       clearTimeout(timer)
       resolve(answer)

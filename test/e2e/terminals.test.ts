@@ -51,9 +51,12 @@ async function sitAt(...argv: readonly [string, ...string[]]): Promise<Sitting> 
 
 /** A second look through other eyes must show the same. */
 async function expectSame(terminal: Terminal, viewer: Viewer): Promise<void> {
+  const compared = async (): Promise<string> => {
+    const again = (await comeBack(terminal)).text()
+    return again === viewer.text() ? 'the same' : `${again}\n--- and before:\n${viewer.text()}`
+  }
   // What is being drawn at this moment may have reached one of them only.
-  await expect.poll(async () => (await comeBack(terminal)).text() === viewer.text()).toBe(true)
-  expect((await comeBack(terminal)).text()).toBe(viewer.text())
+  await expect.poll(compared).toBe('the same')
 }
 
 async function resize({ terminal, viewer }: Sitting, cols: number, rows: number): Promise<void> {

@@ -197,8 +197,9 @@ export const shellEndCases: readonly ConformanceCase[] = [
   {
     title: 'a shell that was killed while nothing ran in it begins anew, and says so',
     async run(subject) {
-      await withShell(subject, async ({ shell, says }) => {
-        await says('x=5; (sleep 0.2; kill -9 $$) </dev/null >/dev/null 2>&1 &')
+      await withShell(subject, async ({ shell, says, beat }) => {
+        await says('x=5; (sleep 0.2; echo x >beat; kill -9 $$) </dev/null >/dev/null 2>&1 &')
+        await waitForBeat(beat)
         // Nothing but time tells that it has come to pass: asking would be using it.
         await pause(1500)
         const result = await shell.exec('echo "[$x]"')
