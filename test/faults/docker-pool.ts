@@ -1,13 +1,14 @@
 // Servers whose sandboxes are containers, in one place for the cases of a file.
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { isRequired } from '../conformance/required.ts'
 import { startServer, type Answered, type ServerGround } from '../e2e/server-ground.ts'
 
-export const flags = ['--backend', 'docker', '--limit', 'waitMs=1000']
+// Long enough for what one that was left has to be cleared of, on a busy machine too.
+export const flags = ['--backend', 'docker', '--limit', 'waitMs=2500']
 
 export const post = (server: ServerGround, path: string, body?: object): Promise<Answered> =>
   server.call('POST', path, body === undefined ? {} : { body })
@@ -56,8 +57,15 @@ export function containers({ place }: Pick<DockerPool, 'place'>, madeBy?: Server
   })
 }
 
-export const removeContainers = (ids: readonly string[]): void =>
-  void execFileSync('docker', ['rm', '--force', ...ids], { stdio: 'ignore' })
+/** Settles when Docker knows none of them any more. It refuses where one is just being removed by its owner, which is as good. */
+export async function removeContainers(ids: readonly string[]): Promise<void> {
+  spawnSync('docker', ['rm', '--force', ...ids], { stdio: 'ignore' })
+  const left = (): readonly string[] =>
+    execFileSync('docker', ['ps', '--all', '--quiet', '--no-trunc'], { encoding: 'utf8' })
+      .split('\n')
+      .filter((id) => ids.includes(id))
+  await expect.poll(left).toEqual([])
+}
 
 /** Whether the cases are to be tried here. */
 export function hasDockerImage(): boolean {

@@ -46,11 +46,13 @@ describe.skipIf(process.platform !== 'linux')('kill -9 of the host process', () 
       const project = ground.makeDirectory('project')
       writeFileSync(join(ground.directory, 'glovebox.yaml'), 'policy:\n  timeoutMs: 7654\n')
       const first = ground.startCli(['exec', '--', 'sh', '-c', 'echo up; sleep 30'], { cwd: project })
+      const gone = once(first, 'exit')
       await once(first.stdout!, 'data')
       expect(entriesBelow(project)).toContain('glovebox.yaml')
       const explained = await finished(ground.startCli(['explain', '--json'], { cwd: project }))
       expect(explained).toMatchObject({ code: 0, stdout: expect.stringContaining('7654') as string })
       first.kill('SIGKILL')
+      await gone
       const second = await finished(ground.startCli(['exec', '--', 'true'], { cwd: project }))
       expect(second).toMatchObject({ code: 0, stderr: '' })
       expect(entriesBelow(project)).not.toContain('glovebox.yaml')
@@ -62,6 +64,7 @@ describe.skipIf(process.platform !== 'linux')('kill -9 of the host process', () 
   it('is seen by the means of this test: a command that is left alone is found', async () => {
     const ground = faultGround('user')
     const host = ground.startCli(['exec', '--', 'sleep', '30'], { cwd: ground.makeDirectory('project') })
+    const gone = once(host, 'exit')
     try {
       const place = { directory: ground.directory, session: host.pid }
       // The host's own command line names it too.
@@ -70,6 +73,7 @@ describe.skipIf(process.platform !== 'linux')('kill -9 of the host process', () 
       expect((await untilGone(place, 200)).survivors.length).toBeGreaterThan(1)
     } finally {
       host.kill('SIGKILL')
+      await gone
       ground.remove()
     }
   })

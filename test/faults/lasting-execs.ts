@@ -27,6 +27,10 @@ export async function until(holds: () => boolean, withinMs = 60_000): Promise<vo
   }
 }
 
+/** For a command: it waits for as long as whoever looks at it needs. */
+const untilGo = 'while [ ! -e go ]; do sleep 0.05; done'
+const letGo = ({ workspace }: ExecServer): void => writeFileSync(join(workspace, 'projects/demo/work/go'), '')
+
 /** Servers of one file, which leave nothing behind after each of its tests. */
 export function serversOn({ options }: ExecTarget): (more?: ServerOptions) => Promise<ExecServer> {
   const servers: ExecServer[] = []
@@ -54,7 +58,7 @@ export function itGoesOn(start: Start): void {
     const first = await start()
     const script = [
       'say() { for i in $(seq $1 $2); do echo "line $i"; echo "error $i" >&2; sleep 0.01; done; }',
-      'say 1 30; while [ ! -e go ]; do sleep 0.05; done; rm go; say 31 60; echo $SECRET | wc -c; exit 42',
+      `say 1 30; ${untilGo}; rm go; say 31 60; echo $SECRET | wc -c; exit 42`,
     ].join('\n')
     const exec = await first.begin({
       project_id: 'demo',
@@ -75,7 +79,7 @@ export function itGoesOn(start: Start): void {
     const following = second.fetch(`/sandbox/execs/${exec.exec_id}/stream`, {
       headers: { 'last-event-id': events.at(-1)?.id ?? '' },
     })
-    writeFileSync(join(second.workspace, 'projects/demo/work/go'), '')
+    letGo(second)
     const rest = await readEvents(await following)
     const end = await second.until(exec.exec_id, ended)
     expect(end).toMatchObject({ status: 'FAILED', exit_code: 42, error_reason: 'exit_nonzero' })
@@ -97,16 +101,18 @@ export function itGoesOn(start: Start): void {
   it('that end while no server is there have their true end, and what waited runs under the next', async () => {
     const settings = 'sandbox:\n  max_concurrent_execs: 1\n'
     const first = await start({ settings })
-    const exec = await first.begin(shell('sleep 1; echo finished; exit 7'))
+    const exec = await first.begin(shell(`echo begun; ${untilGo}; echo finished; exit 7`))
     const waiting = await first.begin({ ...shell('echo waited; exit 4'), policy_overrides: { timeout_ms: 50_000 } })
-    await until(() => containersAt(first.place).length === 1)
+    await until(() => textOf(first, exec.stdout_path) === 'begun\n')
     await first.kill()
+    // Only now: on a busy machine it would else have ended before its server.
+    letGo(first)
     await until(() =>
       readdirSync(spoolsAt(first.place)).some((name) => existsSync(join(spoolsAt(first.place), name, 'status'))),
     )
     const second = await start({ place: first.place })
     expect(await second.until(exec.exec_id, ended)).toMatchObject({ status: 'FAILED', exit_code: 7 })
-    expect(textOf(second, exec.stdout_path)).toBe('finished\n')
+    expect(textOf(second, exec.stdout_path)).toBe('begun\nfinished\n')
     const end = await second.until(waiting.exec_id, ended)
     expect(end).toMatchObject({ status: 'FAILED', exit_code: 4, policy_snapshot: { timeout_ms: 50_000 } })
     expect(end.policy_snapshot).toEqual(waiting.policy_snapshot)
@@ -134,7 +140,7 @@ export function itHidesTheEnvironment(start: Start): void {
     const canary = `canary-${Math.random().toString(36).slice(2)}`
     const exec = await server.begin({
       project_id: 'demo',
-      exec: { kind: 'shell', command: 'test -n "$TOKEN" && echo got it; sleep 2', env: { TOKEN: canary } },
+      exec: { kind: 'shell', command: `test -n "$TOKEN" && echo got it; ${untilGo}`, env: { TOKEN: canary } },
     })
     await until(() => textOf(server, exec.stdout_path) === 'got it\n')
     const [container = ''] = containersAt(server.place)
@@ -154,6 +160,7 @@ export function itHidesTheEnvironment(start: Start): void {
     )
     const others = found.split('\n').filter((path) => path !== '' && !isSearcher(path))
     expect(others).toEqual([])
+    letGo(server)
     expect(await server.until(exec.exec_id, ended)).toMatchObject({ status: 'SUCCEEDED', env_keys: ['TOKEN'] })
   })
 }

@@ -42,9 +42,10 @@ async function python(work: string): Promise<Child> {
   return {
     pid: child.pid!,
     async go() {
-      const exit = once(child, 'exit')
+      // Not its exit, behind which a word of it may still be on its way.
+      const closed = once(child, 'close')
       child.stdin.end('\n')
-      const [code, signal] = (await exit) as [number | null, string | null]
+      const [code, signal] = (await closed) as [number | null, string | null]
       return { code, signal, output }
     },
   }
@@ -79,6 +80,7 @@ made = 0
 try:
   for _ in range(40):
     if os.fork() == 0:
+      os.close(1)
       time.sleep(20)
       os._exit(0)
     made += 1

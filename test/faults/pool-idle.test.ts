@@ -136,7 +136,9 @@ describe.each(['bwrap', 'docker'])('the idle time on %s', (backend) => {
     await Promise.all([watch(), useOn()])
     expect(await endOf(), 'nor is the absolute end moved').toBe(end)
     await expect.poll(() => stateOf(used), { timeout: idleMs + slackMs }).toBe('resting')
-    await expect.poll(() => costs[backend]?.(ground), { timeout: slackMs, message: 'only files are left' }).toEqual([])
+    await expect
+      .poll(() => costs[backend]?.(ground), { timeout: 3 * slackMs, message: 'only files are left' })
+      .toEqual([])
     for (const sandbox of [active, warm]) expect(await run(sandbox, 'cat /workspace/note')).toBe('kept\n')
     expect(costs[backend]?.(ground), 'the control: there is something to see').not.toEqual([])
   })

@@ -75,12 +75,15 @@ const untilLaid = async (): Promise<void> => {
   await real.pool.destroy(first.id)
   await real.members.spares.filled()
   expect(spares()).toHaveLength(2)
+  await expect.poll(bwraps, { message: 'that of the first one is gone' }).toEqual([])
 }
 
 const bwraps = (): readonly number[] =>
   below(process.pid)
     .filter(({ name }) => name === 'bwrap')
     .map(({ pid }) => pid)
+/** While it sets the boundary up there are two of that name. */
+const standing = (): readonly number[] => bwraps().filter((pid) => below(pid).some(({ name }) => name !== 'bwrap'))
 
 /** By a descriptor of this process. */
 const isHeld = (path: string): boolean =>
@@ -115,8 +118,8 @@ describe('sandboxes that are laid ahead', () => {
     await new Promise((resolve) => setTimeout(resolve, 100))
     expect(bwraps()).toEqual([])
     real.members.expect({})
-    await expect.poll(bwraps).toHaveLength(1)
-    const before = bwraps()
+    await expect.poll(standing).toHaveLength(1)
+    const before = standing()
     const member = await make()
     expect([wasLaid(member), await said(member, 'echo here')]).toEqual([true, 'here\n'])
     expect(bwraps()).toEqual(before)
@@ -155,7 +158,8 @@ describe('sandboxes that are laid ahead', () => {
     const further = await make()
     expect([wasLaid(further), await said(further, 'ls /vaults/keys')]).toEqual([false, 'first\nsecond\n'])
     await real.members.spares.filled()
-    expect(spares(), 'two that wait, and one that was taken').toHaveLength(3)
+    // What was found to be of yesterday is ended behind those who wait for new ones.
+    await expect.poll(spares, { message: 'two that wait, and one that was taken' }).toHaveLength(3)
     const after = await make()
     expect([wasLaid(after), await said(after, 'ls /vaults/keys')]).toEqual([true, 'first\nsecond\n'])
   })

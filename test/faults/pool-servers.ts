@@ -214,13 +214,12 @@ function noteTrouble(ground: Ground, server: ExecServer, error: unknown): void {
   count(ground, error instanceof Error ? error.name : 'trouble')
 }
 
-/** All servers are back. Every key is asked for once more, its journal is judged, and then everything is ended. */
+/** All servers are back. Every key is asked for once more, its journal is judged, and then everything is ended. One may have a sandbox
+ * though no command of it was ever answered. */
 async function settle(ground: Ground, tokens: TokenWatch): Promise<void> {
   const { options, place, faults } = ground
   const servers = ground.servers.filter((each) => each !== undefined)
-  const keys = Array.from({ length: options.keys }, (_, index) => `key-${index}`).filter((key) =>
-    ground.answered.has(key),
-  )
+  const keys = Array.from({ length: options.keys }, (_, index) => `key-${index}`)
   for (const key of keys) {
     const found = await insist(servers, key, options.leaseSeconds * 3000 + 20_000)
     if (found === undefined) {
@@ -228,7 +227,8 @@ async function settle(ground: Ground, tokens: TokenWatch): Promise<void> {
       continue
     }
     const { id, server } = found
-    const journal = readFileSync(join(place, 'state', 'sandboxes', id, 'workspace', 'journal'), 'utf8')
+    const path = join(place, 'state', 'sandboxes', id, 'workspace', 'journal')
+    const journal = existsSync(path) ? readFileSync(path, 'utf8') : ''
     faults.push(...judgeJournal(journal, ground.answered.get(key) ?? []).map((fault) => `${key}: ${fault}`))
     const ended = await server.ask('DELETE', `/sandboxes/${id}`)
     if (ended.status !== 204) faults.push(`${key} could not be ended: ${ended.status} ${ended.text}`)
@@ -236,6 +236,9 @@ async function settle(ground: Ground, tokens: TokenWatch): Promise<void> {
   await tokens.look()
   const codes = await Promise.all(servers.map((each) => each.stop()))
   if (codes.some((code) => code !== 0)) faults.push(`servers ended with ${codes.join(', ')}`)
+  // What a killed server was just having made ends with its pipe, be it that the daemon began it later.
+  const until = performance.now() + 30_000
+  while (leftovers(ground).length > 0 && performance.now() < until) await delay(100)
   faults.push(...leftovers(ground))
 }
 

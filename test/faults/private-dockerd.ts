@@ -120,8 +120,8 @@ export async function privateDockerd(images: readonly string[]): Promise<Private
       },
     )
     closeSync(log)
-    for (let tries = 0; !answers(); tries++) {
-      if (tries > 100)
+    for (const patience = performance.now() + 90_000; !answers();) {
+      if (performance.now() > patience)
         throw new Error(`dockerd does not answer: ${readFileSync(join(home, 'log'), 'utf8').slice(-2000)}`)
       await new Promise((resolve) => setTimeout(resolve, 200))
     }

@@ -7,7 +7,8 @@ import { processesOf, untilGone } from './traces.ts'
 
 export type ShellBackend = 'bwrap' | 'docker' | 'local'
 
-const patienceMs = 10_000
+/** For a machine on which others work too. What stays is told apart all the same. */
+const patienceMs = 30_000
 
 /** What was alive in the shells of a host process before it was killed, and what still was after a while. */
 export async function killHolder(ground: FaultGround, backend: ShellBackend) {

@@ -54,9 +54,16 @@ const collectGarbage = runInNewContext('gc') as () => void
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
 
+export interface WriterOptions {
+  readonly afterRows: number
+  /** It writes no more. Else it goes on until the kill meets it, however late that comes. */
+  readonly thenWaits?: boolean
+}
+
 /** Ids that a writer was answered for before it was killed with SIGKILL, in the order of the answers. */
-export async function killedWriter(file: string, options: { readonly afterRows: number }): Promise<readonly string[]> {
-  const argv = [here('hosts/store-writer.mjs'), here('../../dist/store/open.js'), file, '8']
+export async function killedWriter(file: string, options: WriterOptions): Promise<readonly string[]> {
+  const most = options.thenWaits === true ? [String(options.afterRows)] : []
+  const argv = [here('hosts/store-writer.mjs'), here('../../dist/store/open.js'), file, '8', ...most]
   const child = spawn(process.execPath, argv, { stdio: ['ignore', 'pipe', 'inherit'] })
   let text = ''
   for await (const chunk of child.stdout) {

@@ -142,7 +142,7 @@ async function plantReused(ground: FaultGround, workspace: string, times: number
 }
 
 async function until(isSo: () => boolean): Promise<boolean> {
-  const end = performance.now() + 10_000
+  const end = performance.now() + 60_000
   while (!isSo()) {
     if (performance.now() > end) return false
     await sleep(0)

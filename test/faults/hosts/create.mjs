@@ -20,7 +20,17 @@ const told = (error) =>
     ? { code: error.code, message: error.message, hint: error.hint }
     : { code: 'NOT OURS', message: error instanceof Error ? (error.stack ?? error.message) : String(error) }
 
-const settle = () => new Promise((resolve) => setTimeout(resolve, 200))
+/** Streams and threads close a moment after their end: how many are open when there have been no fewer for two seconds, or as many as before. */
+async function settled(before) {
+  let [least, still] = [open(), 0]
+  while (still < 40 && least !== before) {
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    const now = open()
+    still = now < least ? 0 : still + 1
+    least = Math.min(least, now)
+  }
+  return least
+}
 
 /** Takes every descriptor there is, and lets go of the last few. */
 function takeAllBut(count) {
@@ -48,14 +58,12 @@ if (spare !== undefined) {
   // Once without want, so that everything is loaded.
   await attempt()
   await sandboxes.pop().kill()
-  await settle()
 }
-const before = open()
+const before = await settled()
 const taken = spare === undefined ? [] : takeAllBut(Number(spare))
 for (let index = 0; index < Number(times); index += 1) await attempt()
 for (const descriptor of taken) closeSync(descriptor)
 const ends = await Promise.allSettled(sandboxes.map((sandbox) => sandbox.kill()))
-await settle()
-const after = open()
+const after = await settled(before)
 const unkilled = ends.flatMap((end) => (end.status === 'rejected' ? [String(end.reason)] : []))
 process.stdout.write(`${JSON.stringify({ answers, unkilled, before, after })}\n`)

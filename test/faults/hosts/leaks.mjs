@@ -61,7 +61,7 @@ const held = () => ['fd', 'task'].map((what) => readdirSync(`/proc/self/${what}`
 /** Streams and threads close a moment after their end: until there have been no fewer for a while, or as few as at first. */
 async function settled(first) {
   let [least, still] = [held(), 0]
-  while (still < 20 && String(least) !== String(first)) {
+  while (still < 60 && String(least) !== String(first)) {
     await sleep(50)
     const now = held()
     still = now.some((count, at) => count < least[at]) ? 0 : still + 1

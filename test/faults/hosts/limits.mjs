@@ -28,10 +28,10 @@ const scenarios = {
 }
 
 const descriptors = () => readdirSync('/proc/self/fd').length
-/** Streams of children close a moment after their end: how many are open when there have been no fewer for a second, or as many as before. */
+/** Streams of children close a moment after their end: how many are open when there have been no fewer for two seconds, or as many as before. */
 async function settledDescriptors(before) {
   let [least, still] = [descriptors(), 0]
-  while (still < 20 && least !== before) {
+  while (still < 40 && least !== before) {
     await new Promise((resolve) => setTimeout(resolve, 50))
     const now = descriptors()
     still = now < least ? 0 : still + 1

@@ -78,10 +78,12 @@ const scenarios = {
         seen += chunk.length
         if (pausedAt !== undefined) return sleep(1)
         let written = progress()
-        // Until it stands still. One that nobody holds back comes to its end instead.
-        for (let before = -1; before !== written; written = progress()) {
-          before = written
-          await sleep(1500)
+        // Until it stands still, and not only waits for its turn on a busy machine. One that nobody holds back comes to its end instead.
+        for (let still = 0; still < 3;) {
+          await sleep(1000)
+          const now = progress()
+          still = now === written ? still + 1 : 0
+          written = now
         }
         await sleep(300)
         pausedAt = { written, later: progress() }

@@ -1,8 +1,9 @@
-// node store-writer.mjs <open.js> <file> <in flight>: tells each exec once it is answered for, until it is killed.
+// node store-writer.mjs <open.js> <file> <in flight> [<most>]: tells each exec once it is answered for, until it is killed. With a number it
+// writes no more than so many, and waits for that.
 import { writeSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
 
-const [, , open, file, inFlight] = process.argv
+const [, , open, file, inFlight, most = 'Infinity'] = process.argv
 const { openStore } = await import(pathToFileURL(open).href)
 const store = await openStore({ url: file })
 
@@ -37,7 +38,7 @@ const row = (exec_id) => ({
 
 let count = 0
 async function write() {
-  for (;;) {
+  while (count < Number(most)) {
     const id = `exec_${process.pid}_${String(count++).padStart(8, '0')}`
     await store.execs.insert(row(id))
     // At once and not through a buffer of ours: a kill must not swallow what was answered.
@@ -45,3 +46,4 @@ async function write() {
   }
 }
 await Promise.all(Array.from({ length: Number(inFlight) }, write))
+setInterval(() => {}, 1000)
