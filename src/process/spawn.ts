@@ -1,9 +1,10 @@
 // The only door to child_process. It starts a child with exactly the descriptors that are named,
 // and with an environment that is given whole: nothing of our own environment reaches a child unasked.
 // It knows nothing of sandboxes, policy or paths.
-import { closeSync, openSync } from 'node:fs'
+import { openSync } from 'node:fs'
 import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process'
 import { Socket } from 'node:net'
+import { closingOnce } from './closing-once.ts'
 import { createDescriptorWatch } from './descriptors.ts'
 import { loadPipes } from './pipes.ts'
 import {
@@ -147,7 +148,7 @@ export function openSpawner(): Spawner {
         wiring.closeChildEnds()
       }
     },
-    close: () => closeSync(nullDescriptor),
+    close: closingOnce(nullDescriptor),
   }
 }
 

@@ -1,6 +1,7 @@
 // A vault whose values are files of a directory of the operator's.
 import { closeSync, constants, fstatSync, openSync, readdirSync, readSync } from 'node:fs'
 import { join } from 'node:path'
+import { closingOnce } from '../process/closing-once.ts'
 import { isSecretName } from './names.ts'
 import { mostBytes, unavailable, type Source } from './source.ts'
 
@@ -22,7 +23,7 @@ export function directorySource(directory: string, vault: string): Source {
         .map(({ name }) => name)
         .toSorted(),
     read: async ({ secret, name }) => readValue(join(place, secret), name),
-    close: () => closeSync(descriptor),
+    close: closingOnce(descriptor),
   }
 }
 

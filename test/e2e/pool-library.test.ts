@@ -1,5 +1,15 @@
 // The provider as a program uses it: through the built package, with settings of its own, several of them at once.
-import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  fstatSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -58,6 +68,16 @@ describe('a provider', () => {
     await expect(other.acquire(key)).rejects.toMatchObject({ code: 'DRAINING' })
     expect(await one.acquire(key)).toBe(id)
     expect(await said(one, id, 'cat /workspace/note')).toBe('kept\n')
+  })
+
+  it('that is shut down twice is shut down once: descriptors that others have got since stay theirs', async () => {
+    const provider = await open()
+    await said(provider, await provider.acquire(), 'true')
+    await provider.shutdown()
+    const others = Array.from({ length: 32 }, () => openSync('/dev/null', 'r'))
+    await provider.shutdown()
+    for (const other of others) expect(() => fstatSync(other)).not.toThrow()
+    for (const other of others) closeSync(other)
   })
 
   it('`await using` gives it back, and `kill` ends it with its files', async () => {

@@ -1,10 +1,11 @@
 // Where bwrap finds what lies behind each mount: the launcher's staged copy when root started us; else an open descriptor, or,
 // with a bwrap that knows no descriptors, the host path.
-import { closeSync, openSync, statSync } from 'node:fs'
+import { openSync, statSync } from 'node:fs'
 import type { Mount } from '../../contract/mount.ts'
 import type { SandboxSpec } from '../../contract/backend.ts'
 import { GloveboxError } from '../../errors/error.ts'
 import type { HostFiles } from '../../paths/host-files.ts'
+import { closingOnce } from '../../process/closing-once.ts'
 import type { Source } from './compile.ts'
 import type { HostFacts } from './facts.ts'
 import { descriptors as carried } from './gate.ts'
@@ -60,6 +61,7 @@ function plainSources({ spec, behind, facts, files }: SourceParts): Sources {
   // SECURITY: by descriptor, so that the path cannot be aimed elsewhere between the check and the mount (CVE-2024-42472).
   // test/attacks/files: "a mount's host path swapped for a link after creation is not followed"
   const home = openSync(spec.home.hostPath, openPath)
+  const closeHome = closingOnce(home)
   const roots = [home, ...spec.mounts.map((mount) => files.rootDescriptor(mount))]
   return {
     ...base,
@@ -69,7 +71,7 @@ function plainSources({ spec, behind, facts, files }: SourceParts): Sources {
       return shown === undefined ? { descriptor: carried.first + 1 + spec.mounts.indexOf(mount) } : byPath(shown)
     },
     descriptors: roots,
-    release: () => Promise.resolve(closeSync(home)),
+    release: async () => closeHome(),
   }
 }
 

@@ -1,18 +1,9 @@
 // Where shells that are held by a process of their own are found: a directory of the state home, with a socket and a note for each.
 // The note tells which process holds it; where that is gone, so is the shell, and whoever looks next takes both away.
-import {
-  closeSync,
-  constants,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  readdirSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { constants, mkdirSync, openSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { GloveboxError } from '../../errors/error.ts'
+import { closingOnce } from '../../process/closing-once.ts'
 import { isAlive, ownIdentity, type ProcessIdentity } from '../../process/identity.ts'
 import { stateHome } from '../state.ts'
 
@@ -42,7 +33,7 @@ export function openSocketPlace(id: string): SocketPlace {
   const directory = heldDirectory()
   if (process.platform !== 'linux') return { path: join(directory, `${id}.sock`), close: () => {} }
   const descriptor = openSync(directory, constants.O_RDONLY | constants.O_DIRECTORY)
-  return { path: `/proc/self/fd/${descriptor}/${id}.sock`, close: () => closeSync(descriptor) }
+  return { path: `/proc/self/fd/${descriptor}/${id}.sock`, close: closingOnce(descriptor) }
 }
 
 const noteFile = (id: string): string => join(heldDirectory(), `${id}.json`)

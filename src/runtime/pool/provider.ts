@@ -48,6 +48,12 @@ async function openHostProvider(options: ProviderOptions, settings: Settings): P
     onFault: options.onFault,
     operatorEnv: process.env,
   })
+  const end = async (): Promise<void> => {
+    await provider.shutdown()
+    await members.close()
+    await backends.close()
+  }
+  let ending: Promise<void> | undefined
   const provider: Provider<MemberRequest> = providerOver(pool, (member: Member) => held(member, pool, provider))
   return {
     ...provider,
@@ -58,11 +64,7 @@ async function openHostProvider(options: ProviderOptions, settings: Settings): P
       if (source !== 'created' && Date.parse(end) - Date.now() < lifeMs / 2) await lifetimes.renew(handle.id, lifeMs)
       return handle.id
     },
-    async shutdown() {
-      await provider.shutdown()
-      await members.close()
-      await backends.close()
-    },
+    shutdown: () => (ending ??= end()),
   }
 }
 

@@ -1,7 +1,8 @@
 // Starts the children of a process that is all ours without a copy of it: a copy takes a short command longer than most of what it does.
-import { closeSync, openSync } from 'node:fs'
+import { openSync } from 'node:fs'
 import { Socket } from 'node:net'
 import { kill } from 'node:process'
+import { closingOnce } from '../../../process/closing-once.ts'
 import type { LightSpawner } from '../../../process/light-spawn.ts'
 import type { MakePipe } from '../../../process/pipes.ts'
 import type { SpawnedChild } from '../../../process/spawn.ts'
@@ -26,6 +27,7 @@ export interface Starter extends Pick<Launcher, 'launch'> {
 export function openLightStarter({ spawner, makePipe, ids }: LightStarterParts): Starter {
   const children = followOwnChildren(spawner)
   const nullDescriptor = openSync('/dev/null', 'r+')
+  const closeNull = closingOnce(nullDescriptor)
   const startWired = ({ file, args, stdin }: Launch, wiring: Wiring): OwnChild => {
     try {
       wiring.giveChildEnds(ids.uid, ids.gid)
@@ -47,7 +49,7 @@ export function openLightStarter({ spawner, makePipe, ids }: LightStarterParts):
     },
     close() {
       children.close()
-      closeSync(nullDescriptor)
+      closeNull()
     },
   }
 }

@@ -4,6 +4,7 @@ import { Socket } from 'node:net'
 import { kill } from 'node:process'
 import { Worker } from 'node:worker_threads'
 import { GloveboxError } from '../../../errors/error.ts'
+import { closingOnce } from '../../../process/closing-once.ts'
 import { loadPipes, type MakePipe } from '../../../process/pipes.ts'
 import type { ChildEnd } from '../../../process/spawn.ts'
 import { giveTerminal, joinStreams, wire, wireStandard } from '../../../process/wiring.ts'
@@ -37,6 +38,7 @@ interface Means {
 
 function launchThrough(thread: Worker, { makePipe, nullDescriptor }: Means): Launcher {
   const talk = converse(thread)
+  const closeNull = closingOnce(nullDescriptor)
   return {
     stage: async (request) => (await talk.ask({ kind: 'stage', request })) as string,
     layer: async (request) => (await talk.ask({ kind: 'layer', request })) as LaidLayers,
@@ -81,7 +83,7 @@ function launchThrough(thread: Worker, { makePipe, nullDescriptor }: Means): Lau
       }
     },
     async close() {
-      closeSync(nullDescriptor)
+      closeNull()
       await talk.ask({ kind: 'close' }).catch(() => {})
       await thread.terminate()
     },
