@@ -101,7 +101,7 @@ describe.each(starters)('environment, started by %s', (starter) => {
       (
         await undefended(
           // While it becomes a sleep it has no environment that could be read.
-          'sleep 15 & child=$!; while kill -0 $child && ! grep -q . /proc/$child/environ; do sleep 0.02; done; tr "\\0" "\\n" < /proc/$child/environ; kill $child',
+          'sleep 15 & child=$!; until seen=$(tr "\\0" "\\n" < /proc/$child/environ) && [ -n "$seen" ]; do kill -0 $child || exit; done; echo "$seen"; kill $child',
           { env: { MINE: secret } },
         )
       ).stdout,
