@@ -43,7 +43,7 @@ describe.each(starters)('the guest in the eyes of the kernel, started by %s', (s
   })
 
   it("the guest is not root in the kernel's eyes", async () => {
-    const marker = `7.${process.pid}${starter === 'root' ? 1 : 2}`
+    const marker = `607.${process.pid}${starter === 'root' ? 1 : 2}`
     const running = guest.run(['sleep', marker])
     const expected = starter === 'root' ? guestKernelId : host.uid
     // bwrap outside, its first process inside, and the command: none of them is root, none has a group of root's.
