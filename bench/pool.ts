@@ -13,6 +13,7 @@ import { furnish, guestsOwn } from '../src/runtime/pool/furnish.ts'
 import { interleave, round } from './interleave.ts'
 import { openPlace, type Place } from './place.ts'
 import { rawBwrap } from './raw-bwrap.ts'
+import { rawShell } from './raw-shell.ts'
 import { atMost, type Result } from './result.ts'
 import { serve, type Served } from './served.ts'
 
@@ -67,7 +68,9 @@ async function onBwrap(place: Place): Promise<readonly Result[]> {
   await pool.acquire('parked')
   await pool.run('parked')
   const claim = claimer(pool)
-  const before = async (name: 'parked' | 'ahead' | 'command' | 'raw'): Promise<void> => {
+  // The least that a command in a shell can take on this machine and day, with nothing around it.
+  using shell = rawShell()
+  const before = async (name: 'parked' | 'ahead' | 'command' | 'raw' | 'shell'): Promise<void> => {
     if (name === 'ahead') await claim.refill()
     if (name === 'parked') await pool.release('parked')
     // What the one before has left to be done is done by then.
@@ -81,13 +84,18 @@ async function onBwrap(place: Place): Promise<readonly Result[]> {
     ahead: () => claim.next({ andRun: true }),
     command: () => pool.run('parked'),
     raw,
+    shell: shell.run('/bin/true'),
   }
   const fresh = await interleave(contestants, rounds, warmUp.fresh, before)
   const times = await interleave(contestants, rounds, warmUp.used, before)
   const { parked, ahead, command: warm, raw: bare } = times
   return [
     ratio('warm acquire and first command ÷ raw bwrap', 0.3, parked.medianMs / bare.medianMs, { ...times, fresh }),
-    milliseconds('warm acquire and first command', 2, parked.medianMs, { parked, fresh: fresh.parked }),
+    milliseconds('warm acquire and first command', 2, parked.medianMs, {
+      parked,
+      fresh: fresh.parked,
+      shell: times.shell,
+    }),
     ratio('acquire of one made ahead and first command ÷ raw bwrap', 0.3, ahead.medianMs / bare.medianMs, {
       ahead,
       raw: bare,
