@@ -14,15 +14,16 @@ export interface ClaimKills {
 
 const most = 40
 
-export async function killClaims(starter: Starter): Promise<ClaimKills> {
+/** `step`: before every so-many-th change. */
+export async function killClaims(starter: Starter, step = 1): Promise<ClaimKills> {
   const faults: string[] = []
-  for (let nth = 1; nth <= most; nth += 1) {
+  for (let nth = 1; nth <= most; nth += step) {
     const ground = faultGround(starter)
     try {
       const host = ground.startHost('claims.mjs', ['claim', String(nth)])
       const { signal, code, stdout, stderr } = await finished(host)
       // What comes behind the claim is not looked at here.
-      if (stdout !== '') return { killed: nth - 1, beyond: stdout, faults }
+      if (stdout !== '') return { killed: Math.floor(nth / step), beyond: stdout, faults }
       if (signal !== 'SIGKILL') faults.push(`${nth}: the host ended with ${code}: ${stderr}`)
       const { survivors } = await untilGone({ directory: ground.directory, session: host.pid }, 10_000)
       faults.push(...[...survivors, ...(await whatIsLeft(ground))].map((fault) => `before change ${nth}: ${fault}`))

@@ -20,10 +20,12 @@ const told = (error) =>
     ? { code: error.code, message: error.message, hint: error.hint }
     : { code: 'NOT OURS', message: error instanceof Error ? (error.stack ?? error.message) : String(error) }
 
-/** Streams and threads close a moment after their end: how many are open when there have been no fewer for two seconds, or as many as before. */
+/** Streams and threads close a moment after their end: how many are open when there have been no fewer for half a second; or, where there
+ * were as many before, as soon as there are, and at the latest after two seconds. */
 async function settled(before) {
   let [least, still] = [open(), 0]
-  while (still < 40 && least !== before) {
+  const longEnough = before === undefined ? 10 : 40
+  while (still < longEnough && least !== before) {
     await new Promise((resolve) => setTimeout(resolve, 50))
     const now = open()
     still = now < least ? 0 : still + 1
