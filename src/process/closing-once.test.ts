@@ -7,11 +7,13 @@ it('a descriptor is given back once, and whoever has got its number since keeps 
   const descriptor = openSync('/dev/null', 'r')
   const close = closingOnce(descriptor)
   close()
-  const next = openSync('/dev/null', 'r')
-  expect(next, 'control: the number is given out again').toBe(descriptor)
+  // Another thread of the process may have it for a moment.
+  const others: number[] = []
+  while (!others.includes(descriptor) && others.length < 1000) others.push(openSync('/dev/null', 'r'))
+  expect(others, 'control: the number is given out again').toContain(descriptor)
   close()
-  expect(() => fstatSync(next)).not.toThrow()
-  closeSync(next)
+  expect(() => fstatSync(descriptor)).not.toThrow()
+  for (const other of others) closeSync(other)
 })
 
 it('a spawner that is closed twice closes nothing of anybody else', () => {
