@@ -44,6 +44,8 @@ export function openFileLeases({ directory, nowMs, ttlMs = defaultTtlMs }: FileL
       : { record, standing: standingOf(record, { holder, nowMs: nowMs(), timeNamespace }) }
   }
   const isOwn = ({ record }: Found): boolean => record.holder.nonce === holder.nonce
+  const isHeldAs = (found: Found | undefined, { token }: HeldLease): found is Found =>
+    found !== undefined && isOwn(found) && found.record.token === token
   const formatted = (token: number, state: LeaseState): string =>
     formatRecord({ holder, token, state, endsAtMs: Math.ceil(nowMs() + ttlMs), timeNamespace })
   const find = (id: SandboxId): Found | undefined => readRecord(readUnsynced(placeOf(id)))
@@ -51,11 +53,11 @@ export function openFileLeases({ directory, nowMs, ttlMs = defaultTtlMs }: FileL
   const change = <Value>(id: SandboxId, work: (found: Found | undefined, now: Rewriting) => Value): Value =>
     rewriteUnsynced(placeOf(id), (now) => work(readRecord(now.text), now))
   /** Nothing where it is not held any more. */
-  const changeHeld = ({ id, token }: HeldLease, stateAfter: (before: LeaseState) => LeaseState): boolean =>
-    change(id, (found, { write }) => {
-      const isHeld = found !== undefined && isOwn(found) && found.record.token === token
-      if (isHeld) write(formatted(token, stateAfter(found.record.state)))
-      return isHeld
+  const changeHeld = (held: HeldLease, stateAfter: (before: LeaseState) => LeaseState): boolean =>
+    change(held.id, (found, { write }) => {
+      if (!isHeldAs(found, held)) return false
+      write(formatted(held.token, stateAfter(found.record.state)))
+      return true
     })
   const grant = (state: LeaseState, found: Found | undefined, { write }: Rewriting): LeaseAnswer => {
     const token = tokens.next()
@@ -107,8 +109,7 @@ export function openFileLeases({ directory, nowMs, ttlMs = defaultTtlMs }: FileL
     },
     drop: (held) =>
       turn.take(() => {
-        const found = find(held.id)
-        if (found !== undefined && isOwn(found) && found.record.token === held.token) letGo(placeOf(held.id))
+        if (isHeldAs(find(held.id), held)) letGo(placeOf(held.id))
       }),
     list: () =>
       turn.take(() =>
