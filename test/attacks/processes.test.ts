@@ -1,6 +1,6 @@
 // A hostile program against the processes of the host, and against its own end. What a guest leaves running is found by
 // the host in two ways: by a word of its command line, and by the beats that it leaves in a file.
-import { spawn, type ChildProcess } from 'node:child_process'
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -128,6 +128,14 @@ describe.each(starters)('processes, started by %s', (starter) => {
 /** The state of another host: the next start there clears away what killed ones have left, such as control groups. */
 const stateOf = (host: AttackHost) => ({ env: { GLOVEBOX_STATE_DIR: host.stateDirectory } })
 
+/** Also those that have ended. */
+function containersOf({ id }: Guest): readonly string[] {
+  const filter = `label=dev.glovebox.sandbox=${id}`
+  const found = spawnSync('docker', ['ps', '--all', '--quiet', '--filter', filter], { encoding: 'utf8' })
+  expect(found.status).toBe(0)
+  return found.stdout.split('\n').filter(Boolean)
+}
+
 /** A host of its own, in which a command is under way, ended as the kernel ends a process for want of memory. */
 async function killedHost(before: AttackHost, args: readonly string[], afterMs: number | 'beats') {
   const host = await openHost(before.starter, stateOf(before))
@@ -138,14 +146,15 @@ async function killedHost(before: AttackHost, args: readonly string[], afterMs: 
   const running = Promise.allSettled([1, 2, 3, 4].map(() => guest.probe('outlive.c', [marker, ...args])))
   if (afterMs === 'beats') expect(await comesToPass(() => sizeOf(beats) > 2, 20_000)).toBe(true)
   else await delay(afterMs)
+  if (isGvisor && afterMs === 'beats') expect(containersOf(guest)).not.toEqual([])
   process.kill(host.pid, 'SIGKILL')
   await running
   // A child that the host was about to start may show its command line only now.
   await delay(300)
   // By itself it would live for a minute.
   await comesToPass(() => processesWith(marker).length === 0, 30_000)
-  // There the daemon has to be asked to end it, which takes its time.
-  if (isGvisor) await delay(2000)
+  // There the daemon has to be asked to end it, which takes its time; and it is asked to remove what has ended, too.
+  if (isGvisor) expect(await comesToPass(() => containersOf(guest).length === 0, 30_000)).toBe(true)
   const left = processesWith(marker)
   for (const { pid } of left) process.kill(pid, 'SIGKILL')
   await expectDeadHeart(beats)

@@ -1,5 +1,6 @@
-// What runs under gVisor is no process of the host's that the warden could find and end. So a shell that outlives this process asks the
-// daemon to do it: for every container that this process made, but for those that were made to go on without it.
+// What runs under gVisor is no process of the host's that the warden could find and end, and its containers are not removed with their
+// end. So a shell that outlives this process asks the daemon to do both: for every container that this process made, but for those
+// that were made to go on without it.
 import { Socket } from 'node:net'
 import type { DockerCli } from './cli.ts'
 
@@ -16,8 +17,8 @@ const script = [
   'read -r word && exit 0',
   'for pause in 0 0.3 1; do',
   '  sleep "$pause"',
-  '  "$0" ps --no-trunc --filter "$1" --filter "$2" --format \'{{.ID}} {{.Label "dev.glovebox.lasting"}}\' |',
-  '    while read -r id lasting; do [ -n "$lasting" ] || "$0" kill -- "$id"; done',
+  '  "$0" ps --all --no-trunc --filter "$1" --filter "$2" --format \'{{.ID}} {{.Label "dev.glovebox.lasting"}}\' |',
+  '    while read -r id lasting; do [ -n "$lasting" ] || "$0" rm --force --volumes -- "$id"; done',
   'done',
 ].join('\n')
 

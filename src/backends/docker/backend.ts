@@ -15,7 +15,7 @@ import { endContainersAfterUs, type AfterUs } from './after-us.ts'
 import { createBoundary, scratchRoot, type Assembled } from './assemble.ts'
 import { capabilitiesFor } from './capabilities.ts'
 import { openDockerCli } from './cli.ts'
-import { compilePlan } from './compile.ts'
+import { compilePlan, keepsEnded } from './compile.ts'
 import { openContainers, type Containers } from './containers.ts'
 import { openLasting } from './lasting.ts'
 import { findDocker, gatherFacts, type Missing } from './facts.ts'
@@ -59,7 +59,7 @@ export async function openBackend(options: DockerOptions): Promise<Backend> {
     spawner.close()
     return unavailableBackend(facts)
   }
-  const containers = openContainers(cli, readInstallation(stateDir))
+  const containers = openContainers(cli, { installation: readInstallation(stateDir), keepsEnded: keepsEnded(facts) })
   const live = new Map<SandboxId, Assembled>()
   const destroying = new Map<SandboxId, Promise<void>>()
   // Nothing runs in these any more, and Docker takes longer to clear one away than to start it.
@@ -93,7 +93,7 @@ export async function openBackend(options: DockerOptions): Promise<Backend> {
     async create(id, { spec }) {
       if (live.has(id)) throw new GloveboxError('ALREADY_EXISTS', `Cannot create ${id}: it exists`)
       warden ??= startWarden(spawner, { token: title })
-      if (facts.isGvisor) afterUs ??= endContainersAfterUs(cli, containers.labels(id))
+      if (keepsEnded(facts)) afterUs ??= endContainersAfterUs(cli, containers.labels(id))
       const boundary = await createBoundary({ id, spec, facts, cli, containers, stateDir, title })
       live.set(id, boundary)
       return boundary

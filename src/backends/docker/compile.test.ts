@@ -106,6 +106,11 @@ describe('compile', () => {
     expect(targets).toEqual(['/workspace', '/workspace/a', '/workspace/a/b'])
   })
 
+  it('lets Docker remove a container with its end only where its end tells all that is to be known', () => {
+    expect(runArguments(specOf(), facts, layout)).toContain('--rm')
+    expect(runArguments(specOf(), gvisor, layout)).not.toContain('--rm')
+  })
+
   it('says of gVisor what it does not hold, and refuses it to whoever demands it', () => {
     expect(compilePlan(specOf(), gvisor).notEnforced.map(({ what }) => what)).toEqual(['pids', 'syscalls.filtered'])
     expect(() => compilePlan(specOf({ pids: 64 }), gvisor)).toThrow(

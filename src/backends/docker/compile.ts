@@ -75,13 +75,19 @@ function plainLayout(spec: SandboxSpec, { operator }: DockerFacts): Layout {
   }
 }
 
+/**
+ * Docker can remove a container with its end, which comes with the end of its input: also when we are killed. But it may be told
+ * of the end before it is told that memory was the reason, and throws away what it hears of a container that it has removed. With runc
+ * the keeper lives on and counts itself; gVisor dies as a whole, so its containers stay until they have been asked about.
+ */
+export const keepsEnded = ({ isGvisor }: Pick<DockerFacts, 'isGvisor'>): boolean => isGvisor
+
 /** Everything but the guest's commands, which the keeper is told. */
 export function runArguments(spec: SandboxSpec, facts: DockerFacts, layout: Layout): readonly string[] {
   return [
     'run',
     '--interactive',
-    // With its end, which comes with the end of its input: also when we are killed.
-    '--rm',
+    ...(keepsEnded(facts) ? [] : ['--rm']),
     '--sig-proxy=false',
     // An image that is missing is told by the probe, with its fix; it is never fetched on the quiet.
     '--pull=never',

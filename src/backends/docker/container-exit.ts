@@ -3,7 +3,7 @@ import type { ProcessExit } from '../../contract/backend.ts'
 import type { Answer, DockerCli } from './cli.ts'
 import { signalIn } from './exit.ts'
 import { firstLine } from './facts.ts'
-import { isToldOfMemory } from './late-memory.ts'
+import { hasEventOfMemory, isToldOfMemory } from './late-memory.ts'
 
 export interface DockerEnd {
   /** Of `docker run`, which passes on the command's own where all went well. */
@@ -13,7 +13,7 @@ export interface DockerEnd {
 }
 
 const inspect = (cli: DockerCli, name: string): Promise<Answer> => {
-  const format = '{{.State.Status}} {{.State.ExitCode}} {{.State.OOMKilled}}'
+  const format = '{{.State.Status}} {{.State.ExitCode}} {{.State.OOMKilled}} {{.State.StartedAt}}'
   return cli.ask(['container', 'inspect', '--format', format, '--', name])
 }
 
@@ -24,7 +24,7 @@ export async function exitOfContainer(cli: DockerCli, name: string, { code, said
     if (code === 125 && /no such container/i.test(stderr)) return { setupFailed: firstLine(said()) }
     return { lost: `docker ended with ${code}, and the container cannot be asked` }
   }
-  const [status, exitCode, oomKilled] = stdout.trim().split(' ')
+  const [status, exitCode, oomKilled, startedAt = ''] = stdout.trim().split(' ')
   if (status === 'created') return { setupFailed: firstLine(said()) }
   if (status !== 'exited' || Number(exitCode) !== code)
     return {
@@ -34,6 +34,7 @@ export async function exitOfContainer(cli: DockerCli, name: string, { code, said
   if (signal === undefined) return { code }
   if (signal !== 'SIGKILL') return { signal }
   if (oomKilled === 'true') return { signal, oomKilled: true }
-  const isTold = async (): Promise<boolean> => (await inspect(cli, name)).stdout.trim().endsWith(' true')
+  // The container's own word was written down with its end. What the daemon heard behind that is only among its events.
+  const isTold = (): Promise<boolean> => hasEventOfMemory(cli, name, startedAt)
   return (await isToldOfMemory(isTold)) ? { signal, oomKilled: true } : { signal }
 }

@@ -7,7 +7,7 @@ import { GloveboxError } from '../../errors/error.ts'
 import { isAlive, ownIdentity, type ProcessIdentity } from '../../process/identity.ts'
 import type { SpawnedChild } from '../../process/spawn.ts'
 import type { DockerCli } from './cli.ts'
-import { codeOfKilled, isToldOfMemory } from './late-memory.ts'
+import { codeOfKilled, hasEventOfMemory, inSeconds, isToldOfMemory } from './late-memory.ts'
 
 export interface Listed {
   readonly name: string
@@ -38,7 +38,7 @@ export interface Containers {
   ranOutOfMemory(name: string, end: UnexpectedEnd): Promise<boolean>
   /** Holds what runs in them to less. Rejects if the daemon refuses. */
   limit(names: readonly string[], flags: readonly string[]): Promise<void>
-  /** Ends one that may just be starting; it is removed with its end. */
+  /** Ends one that may just be starting, and removes it. */
   end(name: string, child: SpawnedChild): Promise<void>
   /** Ends what is left of one whose daemon has died, if it runs on this host. */
   endHere(name: string): void
@@ -51,19 +51,36 @@ export interface Containers {
 
 const patienceMs = 10_000
 
-export function openContainers(cli: DockerCli, installation: string): Containers {
+export interface ContainersOptions {
+  readonly installation: string
+  /** Docker does not remove them with their end. */
+  readonly keepsEnded: boolean
+}
+
+export function openContainers(cli: DockerCli, { installation, keepsEnded }: ContainersOptions): Containers {
   const remove = async (...names: readonly string[]): Promise<void> => {
     if (names.length > 0) await cli.ask(['rm', '--force', '--volumes', '--', ...names])
+  }
+  const stop = async (name: string, child: SpawnedChild): Promise<void> => {
+    const until = Date.now() + patienceMs
+    let isOver = false
+    const ended = child.ended.then(() => (isOver = true))
+    // One that is just being made is not there yet, and would be in a moment.
+    for (let pauseMs = 0; Date.now() < until; pauseMs = Math.min(pauseMs + 25, 250)) {
+      await delay(pauseMs)
+      if (isOver) return
+      const { code } = await cli.ask(['kill', '--', name])
+      if (code === 0) await Promise.race([ended, delay(until - Date.now(), undefined, { ref: false })])
+    }
+    if (isOver) return
+    child.kill('SIGKILL')
+    await remove(name)
+    endHere(name)
   }
   return {
     labels: (sandbox) => ({ installation, sandbox, owner: ownerMark(ownIdentity()) }),
     async ranOutOfMemory(name, { startedMs, code }) {
-      const filters = [`container=${name}`, 'event=oom'].flatMap((filter) => ['--filter', filter])
-      const isTold = async (): Promise<boolean> => {
-        const [since, until] = [startedMs - 1000, Date.now() + 1].map((timeMs) => (timeMs / 1000).toFixed(3))
-        const { stdout } = await cli.ask(['events', `--since=${since}`, `--until=${until}`, ...filters])
-        return stdout.trim() !== ''
-      }
+      const isTold = (): Promise<boolean> => hasEventOfMemory(cli, name, inSeconds(startedMs - 1000))
       return code === codeOfKilled ? isToldOfMemory(isTold) : isTold()
     },
     async limit(names, flags) {
@@ -72,20 +89,8 @@ export function openContainers(cli: DockerCli, installation: string): Containers
       if (code !== 0) throw cannotLimit(stderr)
     },
     async end(name, child) {
-      const until = Date.now() + patienceMs
-      let isOver = false
-      const ended = child.ended.then(() => (isOver = true))
-      // One that is just being made is not there yet, and would be in a moment.
-      for (let pauseMs = 0; Date.now() < until; pauseMs = Math.min(pauseMs + 25, 250)) {
-        await delay(pauseMs)
-        if (isOver) return
-        const { code } = await cli.ask(['kill', '--', name])
-        if (code === 0) await Promise.race([ended, delay(until - Date.now(), undefined, { ref: false })])
-      }
-      if (isOver) return
-      child.kill('SIGKILL')
-      await remove(name)
-      endHere(name)
+      await stop(name, child)
+      if (keepsEnded) await remove(name)
     },
     endHere,
     remove,
