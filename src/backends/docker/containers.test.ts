@@ -34,7 +34,7 @@ describe('a container that is ended', () => {
   /** What the daemon is asked, one after another, until its container has ended with the first kill. */
   async function askedToEnd(keepsEnded: boolean) {
     const asked: (string | undefined)[] = []
-    let over = (_: ChildEnd): void => {}
+    let over: (end: ChildEnd) => void = () => {}
     const ended = new Promise<ChildEnd>((resolve) => (over = resolve))
     const cli: DockerCli = {
       async ask([verb]): Promise<Answer> {
