@@ -134,10 +134,12 @@ describe('the catalog of a sandbox with shells', () => {
     await shell.exec('cd /tmp')
     const said = await shell.exec('cat /workspace/.glovebox/now/history.jsonl')
     expect(JSON.parse(said.stdout)).toMatchObject({ about: 'cd /tmp', shellId: shell.id, exitCode: 0 })
-    const { result } = await shell.start('sleep 3; exit 4')
+    const long = 'until [ -e /workspace/enough ]; do sleep 0.05; done; exit 4'
+    const { result } = await shell.start(long)
     const during = await sandbox.catalog()
     expect(during.shells.shells).toMatchObject([{ id: shell.id, status: 'busy', current: { number: 3 } }])
-    expect(during.outcome).toMatchObject({ state: 'working', running: [{ about: 'sleep 3; exit 4' }] })
+    expect(during.outcome).toMatchObject({ state: 'working', running: [{ about: long }] })
+    await sandbox.files.write('/workspace/enough', '')
     await result
     await shell.close()
     const after = await sandbox.catalog()

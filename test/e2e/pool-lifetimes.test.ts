@@ -104,8 +104,9 @@ describe('a life', () => {
   })
 
   it('at its end it is paused where that was asked for', async () => {
-    const sandbox = await make({ lifeMs: 4000, atEnd: 'pause' })
+    const sandbox = await make({ lifeMs: 600_000, atEnd: 'pause' })
     await run(sandbox, 'echo kept > /workspace/note')
+    expect((await post(`${sandbox}/renew`, { lifeMs: 300 })).status).toBe(200)
     await expect.poll(() => stateOf(sandbox)).toBe('paused')
     expect(await run(sandbox, 'cat /workspace/note')).toBe('kept\n')
   })
@@ -114,10 +115,11 @@ describe('a life', () => {
     const [named, nameless, short] = [
       await make({ key: 'lasting', env: { KEPT: 'yes' } }),
       await make(),
-      await make({ lifeMs: 8000 }),
+      await make({ lifeMs: 600_000 }),
     ]
     for (const sandbox of [named, nameless, short]) await run(sandbox, 'echo kept > /workspace/note')
     const end = (await ground.call('GET', named)).at('expiresAt')
+    expect((await post(`${short}/renew`, { lifeMs: 8000 })).status).toBe(200)
     await restart()
     expect(await stateOf(named)).toBe('resting')
     expect((await ground.call('GET', named)).at('expiresAt')).toBe(end)

@@ -58,7 +58,7 @@ describe.skipIf(!isHere && !isRequired('docker'))('execs in containers', () => {
   it('are cancelled, and run out of their time, under the next server too', async () => {
     const first = await start()
     const cancelled = await first.begin(shell('sleep 60'))
-    const late = await first.begin({ ...shell('sleep 60'), policy_overrides: { timeout_ms: 10_000 } })
+    const late = await first.begin({ ...shell('sleep 60'), policy_overrides: { timeout_ms: 15_000 } })
     await until(() => containersAt(first.place).length === 2)
     await first.kill()
     const second = await start({ place: first.place })
