@@ -8,14 +8,20 @@ import type { SpawnedChild } from '../../process/spawn.ts'
 import { whileRunning } from '../../process/while-running.ts'
 import { signalIn } from './exit.ts'
 import { readIfAlive } from './if-alive.ts'
+import { begun, goOn } from './keeper.ts'
 import { watchMounts } from './mounts.ts'
 import { openOutlet } from './outlet.ts'
 import { blameMemory, followBwrap, type Gatekeeping } from './process.ts'
 import { readReports } from './reports.ts'
 
+export interface CellProcess extends Process {
+  /** False: nothing of the command has run, nor will. */
+  readonly begun: Promise<boolean>
+}
+
 export interface Cell {
   /** One at a time. */
-  run(line: string): Process
+  run(line: string): CellProcess
   /** Settles when the keeper waits for a command; false: it never will. */
   readonly ready: Promise<boolean>
   /** After a command: may another one come? Settles, at the latest, with the end of the cell. */
@@ -54,12 +60,19 @@ export function openCell(child: SpawnedChild, parts: CellParts): Cell {
   const mounts = watchMounts()
   const known = followed.firstPid.then((pid) => (knownPid = pid))
 
-  const perform = async (line: string): Promise<ProcessExit> => {
+  const perform = async (line: string, begin: (isBegun: boolean) => void): Promise<ProcessExit> => {
     // Not awaited once it is known: a turn of the loop is a good part of a warm command's time.
     const pid = knownPid ?? (await known)
     if (pid === undefined) return followed.exit
     followed.word.write(`${line}\n`)
     if (!(await ready)) return withoutReport(await followed.exit)
+    const first = await reports.next()
+    begin(first === begun)
+    if (first !== undefined && first !== begun) {
+      followed.kill()
+      await followed.exit
+      return { lost: `the process that was to become the command had ended with ${first}` }
+    }
     const report = await reports.next()
     if (report === undefined) return withoutReport(await followed.exit)
     const refused = refusals.get(report)
@@ -90,7 +103,9 @@ export function openCell(child: SpawnedChild, parts: CellParts): Cell {
     // Whoever waits for the command's end has it before the cell is looked over.
     await setImmediate()
     settling = false
-    return report === 'clean' && isEmpty()
+    const isFit = report === 'clean' && isEmpty()
+    if (isFit) followed.word.write(`${goOn}\n`)
+    return isFit
   }
 
   const isEmpty = (): boolean =>
@@ -102,11 +117,13 @@ export function openCell(child: SpawnedChild, parts: CellParts): Cell {
     run(line) {
       isIdle = false
       const [stdout, stderr] = [out.begin(), err.begin()]
-      const exit = perform(line)
+      let begin: (isBegun: boolean) => void = () => {}
+      const isBegun = new Promise<boolean>((resolve) => (begin = resolve))
+      const exit = perform(line, begin).finally(() => begin(false))
       fitness = becomesFit(exit)
         .catch(() => false)
         .finally(() => (isIdle = true))
-      return whileRunning({ stdin: null, stdout, stderr, exit, kill: followed.kill })
+      return { ...whileRunning({ stdin: null, stdout, stderr, exit, kill: followed.kill }), begun: isBegun }
     },
     ready,
     isFit: () => fitness,

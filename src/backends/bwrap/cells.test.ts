@@ -1,6 +1,5 @@
 import { describe, expect, it, vi } from 'vitest'
-import type { Process } from '../../contract/backend.ts'
-import type { Cell } from './cell.ts'
+import type { Cell, CellProcess } from './cell.ts'
 import { openCells, type Cells, type Laid } from './cells.ts'
 
 interface FakeCell extends Cell {
@@ -8,6 +7,8 @@ interface FakeCell extends Cell {
   /** The keeper says that it waits; or that it never will. */
   become(ready: boolean): void
   stood: boolean
+  /** What waited in it for a command was killed. */
+  isDeaf: boolean
   isGone: boolean
 }
 
@@ -19,13 +20,14 @@ function fakeCell(): FakeCell {
     ready: new Promise((resolve) => (become = resolve)),
     become: (ready) => become(ready),
     stood: true,
+    isDeaf: false,
     isGone: false,
     run(line) {
       cell.lines.push(line)
       const stream = { resume() {} }
-      return { stdout: stream, stderr: stream } as unknown as Process
+      return { stdout: stream, stderr: stream, begun: Promise.resolve(!cell.isDeaf) } as unknown as CellProcess
     },
-    isFit: async () => !cell.isGone,
+    isFit: async () => !cell.isGone && !cell.isDeaf,
     isSettling: () => false,
     stands: () => cell.stood,
     kill() {
@@ -105,6 +107,14 @@ describe('cells that are made ahead', () => {
     await cells.run('echo', laid)
     expect(first.isGone).toBe(true)
     expect(made).toHaveLength(2)
+  })
+
+  it('a command that has not begun in one that rested is given to another', async () => {
+    const { cells, made, first } = await prepared()
+    first.isDeaf = true
+    await cells.run('echo', laid)
+    expect(first.lines).toEqual([nothing, 'echo'])
+    expect(made[1]?.lines).toEqual(['echo'])
   })
 
   it('one of an earlier layout is not used', async () => {

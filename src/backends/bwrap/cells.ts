@@ -2,12 +2,15 @@
 // that run at the same time are in different cells, and know as little of each other as in boundaries of their own.
 import type { Process } from '../../contract/backend.ts'
 import { GloveboxError } from '../../errors/error.ts'
+import { inTime } from '../../process/in-time.ts'
 import type { Cell } from './cell.ts'
 import { nothing } from './keeper.ts'
 
 // Enough for an agent that does a few things at once; and short enough that a sandbox at rest holds no process.
 const mostAtRest = 4
 const longestRestMs = 10_000
+/** One that takes longer is handed on as it is: whoever waits for its command can end it then. */
+const beginsWithinMs = 1000
 
 export interface Cells {
   run(line: string, laid: Laid): Promise<Process>
@@ -124,11 +127,15 @@ export function openCells(create: (laid: Laid) => Promise<Cell>): Cells {
 
   return {
     async run(line, laid) {
-      const cell =
-        findAtRest(laid) ?? (await takeComing(laid)) ?? (await findSettling(laid)) ?? (await createCell(laid))
-      const process = cell.run(line)
-      void rest(cell, laid)
-      return process
+      for (;;) {
+        const rested = findAtRest(laid)
+        const cell = rested ?? (await takeComing(laid)) ?? (await findSettling(laid)) ?? (await createCell(laid))
+        const process = cell.run(line)
+        void rest(cell, laid)
+        if (rested === undefined || (await inTime(process.begun, beginsWithinMs)) !== false) return process
+        // It was killed behind our back, and its last words are nobody's.
+        for (const stream of [process.stdout, process.stderr]) stream.resume()
+      }
     },
     async prepare(laid, { briefly = false } = {}) {
       const found = findAtRest(laid) ?? (await findSettling(laid))

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { SpawnRequest } from '../../contract/backend.ts'
 import type { GuestPath } from '../../contract/mount.ts'
-import { canBeKept, keeperCommand, lineFor } from './keeper.ts'
+import { canBeKept, goOn, keeperCommand, lineFor } from './keeper.ts'
 
 const request = (more: Partial<SpawnRequest>): SpawnRequest => ({
   argv: ['true'],
@@ -20,7 +20,7 @@ function keep(lines: readonly string[]): string {
   const alone = script.replace('/proc/sysvipc/$kind', '/dev/null')
   expect(alone).not.toBe(script)
   return execFileSync('/bin/sh', ['-c', `exec 6<&0 5>&2 2>/dev/null </dev/null\n${alone}`, 'keeper'], {
-    input: lines.map((line) => `${line}\n`).join(''),
+    input: lines.map((line) => `${line}\n${goOn}\n`).join(''),
     stdio: ['pipe', 'pipe', 'pipe'],
     encoding: 'utf8',
   })

@@ -1,6 +1,7 @@
-// The keeper is the first process of a cell, a boundary that serves one command after another. It reads a line per command,
-// runs it as its only child, and reports the end. Between two commands the cell is as a new one would be: what a command
-// leaves running, or lying in the cell's own places, ends the cell (see cell.ts), and the next command gets a new one.
+// The keeper is the first process of a cell, a boundary that serves one command after another. Its only child waits for a line, becomes
+// the command that the line names, and the keeper reports its end. A fork is a good part of a warm command's time, so it is
+// done before the line comes. Between two commands the cell is as a new one would be: what a command leaves running, or lying in the
+// cell's own places, ends the cell (see cell.ts), and the next command gets a new one.
 import type { SpawnRequest } from '../../contract/backend.ts'
 import { descriptors, giveBack, shellName } from './gate.ts'
 
@@ -22,16 +23,30 @@ export const keeperArguments = (descriptor: number): readonly string[] => [
 const ownPrefix = 'GLOVEBOX_KEEPER_'
 const lineBreak = `${ownPrefix}LINE_BREAK`
 
+const refuse = (why: string): string => `{ echo ${why} >&${descriptors.report}; exit 125; }`
+
+/** Said before anything of a command is done. */
+export const begun = 'begun'
+
+/** The host has looked the cell over after a command: another child may wait in it. */
+export const goOn = 'next'
+
 const script = [
   // A shell tells of a child's death by signal on its standard error, where it would look like the command's own words.
   'exec 9>&2 2>/dev/null',
+  `enter() { cd -- "$1" || ${refuse('nowhere')}; command export PWD; unset OLDPWD; }`,
   `echo ready >&${descriptors.report}`,
-  `while IFS= read -r request <&${descriptors.word}; do`,
-  `  (eval "$variables; $request"; exec ${descriptors.report}>&- ${descriptors.word}<&- 2>&9 9>&-; exec "$@")`,
+  'while :; do',
+  `  (IFS= read -r request <&${descriptors.word} || exit 125`,
+  // Without this word nothing of the command has run, and it may be given to another cell.
+  `  echo ${begun} >&${descriptors.report}`,
+  `  eval "$variables; $request"; exec ${descriptors.report}>&- ${descriptors.word}<&- 2>&9 9>&-; exec "$@")`,
   `  echo "exit $?" >&${descriptors.report}`,
   // What these tables name outlives the processes that made it, and a shell sees it nowhere else.
   '  for kind in shm sem msg; do { read -r line && read -r line && exit 0; } </proc/sysvipc/$kind; done',
   `  echo clean >&${descriptors.report}`,
+  // Anything else is a command for a child that somebody has killed; it is in another cell by now.
+  `  IFS= read -r request <&${descriptors.word} && [ "$request" = ${goOn} ] || exit 0`,
   'done',
 ].join('\n')
 
@@ -44,7 +59,7 @@ export const keeperCommand = (title: string, names: readonly string[]): readonly
   title,
 ]
 
-// The keeper reads a byte per system call; beyond this a new boundary is as fast.
+// A shell reads a byte per system call; beyond this a new boundary is as fast.
 const longestLine = 8192
 
 /** The line of a command that ends at once, where every cell is. */
@@ -59,12 +74,10 @@ export interface CommandLimits {
 /** One line for the keeper; undefined where the request does not go into one, and needs a boundary of its own. */
 export function lineFor({ argv, cwd, env, stdin }: SpawnRequest, limits?: CommandLimits): string | undefined {
   if (stdin !== 'none') return undefined
-  const refuse = (why: string): string => `{ echo ${why} >&${descriptors.report}; exit 125; }`
   const steps = [
     ...(limits === undefined ? [] : [`${setLimits(limits)} || ${refuse('unlimited')}`]),
     `set -- ${argv.map(quote).join(' ')}`,
-    `cd -- ${quote(cwd)} || ${refuse('nowhere')}`,
-    'command export PWD; unset OLDPWD',
+    `enter ${quote(cwd)}`,
     ...Object.entries(env).map(([name, value]) => `command export ${name}=${quote(value)}`),
   ]
   const line = steps.join('; ')

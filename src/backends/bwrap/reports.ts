@@ -1,4 +1,4 @@
-// What the keeper of a cell says, line by line: `ready`, `nowhere` or `unlimited`, the exit code of a command, `clean`.
+// What the keeper of a cell and its child say, line by line: `ready`, `begun`, `nowhere` or `unlimited`, the exit code of a command, `clean`.
 import type { Readable } from 'node:stream'
 
 export interface Reports {
