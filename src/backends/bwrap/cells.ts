@@ -130,11 +130,11 @@ export function openCells(create: (laid: Laid) => Promise<Cell>): Cells {
       for (;;) {
         const rested = findAtRest(laid)
         const cell = rested ?? (await takeComing(laid)) ?? (await findSettling(laid)) ?? (await createCell(laid))
-        const process = cell.run(line)
+        const running = cell.run(line)
         void rest(cell, laid)
-        if (rested === undefined || (await inTime(process.begun, beginsWithinMs)) !== false) return process
+        if (rested === undefined || (await inTime(running.begun, beginsWithinMs)) !== false) return running
         // It was killed behind our back, and its last words are nobody's.
-        for (const stream of [process.stdout, process.stderr]) stream.resume()
+        for (const stream of [running.stdout, running.stderr]) stream.resume()
       }
     },
     async prepare(laid, { briefly = false } = {}) {
