@@ -4,8 +4,9 @@ import { closeSync, openSync, readdirSync, readlinkSync } from 'node:fs'
 import { Sandbox, isGloveboxError } from './dist/index.js'
 
 const [workspace, times, spare] = process.argv.slice(2)
-/** But for event loops: Node itself loses that of a thread which it cannot start for want of descriptors. */
-const open = () => readdirSync('/proc/self/fd').filter((name) => !linkOf(name).includes('eventpoll')).length
+/** But for event loops and modules: Node itself loses that of a thread which it cannot start for want of descriptors, and the files that such
+ * a thread was about to load. */
+const open = () => readdirSync('/proc/self/fd').filter((name) => !/eventpoll|\/dist\/.*\.js$/.test(linkOf(name))).length
 const linkOf = (name) => {
   try {
     return readlinkSync(`/proc/self/fd/${name}`)
