@@ -70,14 +70,14 @@ describe.skipIf(!gvisorIsHere && !isRequired('docker-runsc'))('a container of gV
   beforeAll(() => {
     // They end by themselves, should nobody end them.
     const spin = ['10m', 'sh', '-c', 'while :; do :; done']
-    for (let each = 0; each < 6; each++) neighbours.push(spawn('timeout', ['--foreground', ...spin]))
+    for (let each = 0; each < 4; each++) neighbours.push(spawn('timeout', ['--foreground', ...spin]))
   })
   afterAll(() => {
     for (const neighbour of neighbours) neighbour.kill()
   })
 
   it('ends by oom, every time, where the machine has much else to do', async () => {
-    for (let time = 0; time < 3 * times; time++) expect((await given().commands.run(argv)).ended.by).toBe('oom')
+    for (let time = 0; time < 2 * times; time++) expect((await given().commands.run(argv)).ended.by).toBe('oom')
   })
 })
 
