@@ -1,14 +1,15 @@
 // What waits in a resting cell for the next command is killed from the host, behind everybody's back. The command that comes then is run
 // in another cell, and never gets the end of something else.
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { Backend } from '../../src/contract/backend.ts'
 import type { HostPath } from '../../src/contract/mount.ts'
 import type { Sandbox } from '../../src/contract/sandbox.ts'
 import { findSearchProgram, openBackend } from '../conformance/built.ts'
+import { below } from './below.ts'
 import { createSandbox } from './built-sandbox.ts'
 
 const times = 20
@@ -30,25 +31,25 @@ describe('the child that waits in a cell', () => {
   })
 
   /** One cell, and its child. */
-  const waits = async (): Promise<number> => {
+  const waits = async (): Promise<Waiting> => {
     await sandbox.commands.run('true')
-    await expect.poll(waiting).toHaveLength(1)
-    return waiting()[0] ?? 0
+    const theOnly = (): Waiting | undefined => (waiting().length === 1 ? waiting()[0] : undefined)
+    return await vi.waitUntil(theOnly, { timeout: 20_000 })
   }
 
   it('may be killed at any moment, and the next command is run all the same', async () => {
     for (let time = 0; time < times; time++) {
-      process.kill(await waits(), 'SIGKILL')
+      process.kill((await waits()).child, 'SIGKILL')
       expect(await sandbox.commands.run(`echo ${time}; exit 5`)).toMatchObject({ exitCode: 5, stdout: `${time}\n` })
     }
   })
 
   it('may be killed as a command comes, which is run whole or told as killed', async () => {
     for (let time = 0; time < times; time++) {
-      const victim = await waits()
+      const { child } = await waits()
       const running = sandbox.commands.run(`echo ${time}; exit 5`)
       await delay(time % 4)
-      const isMet = kill(victim)
+      const isMet = kill(child)
       const { ended, stdout } = await running
       if (ended.by === 'exit') expect([ended.code, stdout]).toEqual([5, `${time}\n`])
       else expect([isMet, ended]).toEqual([true, { by: 'signal', signal: 'SIGKILL' }])
@@ -58,7 +59,7 @@ describe('the child that waits in a cell', () => {
 
   it('may go with its whole cell, and the next command is run or, if it had begun in it, told as killed', async () => {
     for (let time = 0; time < times; time++) {
-      process.kill(parentOf(await waits()), 'SIGKILL')
+      process.kill((await waits()).keeper, 'SIGKILL')
       const { ended, stdout } = await sandbox.commands.run(`echo ${time}; exit 5`)
       if (ended.by === 'exit') expect([ended.code, stdout]).toEqual([5, `${time}\n`])
       else expect(ended).toEqual({ by: 'signal', signal: 'SIGKILL' })
@@ -75,30 +76,16 @@ function kill(pid: number): boolean {
   }
 }
 
-const parentOf = (pid: number): number =>
-  Number(/\) \S (\d+) /.exec(readFileSync(`/proc/${pid}/stat`, 'latin1'))?.[1] ?? Number.NaN)
-
-/** Shells without children below this process whose parent is a shell, too: bwrap, keeper, child. */
-function waiting(): readonly number[] {
-  const seen = new Map<number, { readonly parent: number; readonly name: string }>()
-  for (const entry of readdirSync('/proc')) {
-    const pid = Number(entry)
-    if (!Number.isInteger(pid)) continue
-    try {
-      const [, name = '', parent = ''] = /\((.*)\) \S (\d+) /.exec(readFileSync(`/proc/${pid}/stat`, 'latin1')) ?? []
-      seen.set(pid, { parent: Number(parent), name })
-    } catch {
-      // It has ended meanwhile.
-    }
-  }
-  const isBelowUs = (pid: number): boolean => {
-    for (let at = seen.get(pid)?.parent; at !== undefined && at > 1; at = seen.get(at)?.parent)
-      if (at === process.pid) return true
-    return false
-  }
-  const parents = new Set([...seen.values()].map(({ parent }) => parent))
-  return [...seen]
-    .filter(([pid, { parent, name }]) => name === 'sh' && seen.get(parent)?.name === 'sh' && !parents.has(pid))
-    .map(([pid]) => pid)
-    .filter(isBelowUs)
+interface Waiting {
+  readonly keeper: number
+  readonly child: number
 }
+
+/** Below bwrap a shell, and below that one more. */
+const waiting = (): readonly Waiting[] =>
+  shellsBelow(process.pid).flatMap((keeper) => shellsBelow(keeper).map((child) => ({ keeper, child })))
+
+const shellsBelow = (pid: number): readonly number[] =>
+  below(pid)
+    .filter(({ name }) => name === 'sh')
+    .map((shell) => shell.pid)
