@@ -20,26 +20,9 @@ export function loadPipes(): MakePipe | undefined {
   }
 }
 
-/** How many bytes of a pipe nobody has read yet. */
-export type CountUnread = (descriptor: number) => number
-
-const askForUnread = 0x541b
-
-/** Undefined where koffi is not installed. */
-export function loadCountUnread(): CountUnread | undefined {
-  const koffi = findKoffi()
-  if (koffi === undefined) return undefined
-  const ioctl = koffi.load(null).func('int ioctl(int descriptor, unsigned long request, _Out_ int *count)')
-  return (descriptor) => {
-    const count: number[] = [0]
-    if (ioctl(descriptor, askForUnread, count) !== 0) throw failed(koffi.errno())
-    return count[0] as number
-  }
-}
-
 function failed(errno: number): Error {
   const code = getSystemErrorName(-errno)
-  return Object.assign(new Error(`${code}: a pipe could not be made or asked`), { code })
+  return Object.assign(new Error(`${code}: a pipe could not be made`), { code })
 }
 
 /** What Node asks of a pipe at a time. */

@@ -6,7 +6,7 @@ import type { SandboxId } from '../../contract/ids.ts'
 import type { HostPath, Mount } from '../../contract/mount.ts'
 import { withCatalog } from '../../paths/catalog-mount.ts'
 import { openHostFiles } from '../../paths/host-files.ts'
-import type { CountUnread } from '../../process/pipes.ts'
+import type { Asking } from '../../process/asking.ts'
 import { closeScratch, openScratch } from '../../process/scratch.ts'
 import { liveBoundary, type LiveBoundary } from './boundary.ts'
 import type { HostFacts } from './facts.ts'
@@ -36,7 +36,7 @@ export interface AssemblyParts {
   readonly filterDescriptor: () => number
   readonly title: string
   /** Absent: no cell can be told from a new one, so none is used twice. */
-  readonly countUnread: CountUnread | undefined
+  readonly asking: Asking | undefined
   /** For a systemd scope, which is made by a program. */
   readonly run: RunProgram
 }
@@ -103,7 +103,7 @@ export async function createBoundary(parts: AssemblyParts): Promise<Assembled> {
       masks,
       shell,
       title: parts.title,
-      countUnread: parts.countUnread,
+      asking: parts.asking,
       guards: () => protection.guards(sources.pathOf),
     })
     return {

@@ -7,7 +7,7 @@ import type { Backend, Boundary, SandboxSpec } from '../../contract/backend.ts'
 import type { SandboxId } from '../../contract/ids.ts'
 import type { HostPath } from '../../contract/mount.ts'
 import { GloveboxError } from '../../errors/error.ts'
-import { loadCountUnread } from '../../process/pipes.ts'
+import { loadAsking } from '../../process/asking.ts'
 import { sweepScratch } from '../../process/scratch.ts'
 import { openSpawner } from '../../process/spawn.ts'
 import { startWarden, type Warden } from '../../process/warden.ts'
@@ -60,10 +60,10 @@ export async function openBackend(options: BwrapOptions): Promise<Backend> {
     }
     const filter = compileFilter({ arch: facts.architecture, pty: false })
     // A process that is all ours runs one command and ends: it would never use a cell again.
-    const countUnread = options.ownsProcess === true || !listsChildren() ? undefined : loadCountUnread()
-    return { facts, limitsPlan, limits, filter, countUnread }
+    const asking = options.ownsProcess === true || !listsChildren() ? undefined : loadAsking()
+    return { facts, limitsPlan, limits, filter, asking }
   }
-  const { facts, limitsPlan, limits, filter, countUnread } = await look().catch(async (error: unknown) => {
+  const { facts, limitsPlan, limits, filter, asking } = await look().catch(async (error: unknown) => {
     await closeBoth()
     throw error
   })
@@ -106,7 +106,7 @@ export async function openBackend(options: BwrapOptions): Promise<Backend> {
         filterDescriptor: () => filterFile.descriptor(),
         run,
         title,
-        countUnread,
+        asking,
       })
       // Started while the boundary waits for the disk; nothing runs in it before this returns.
       try {

@@ -8,7 +8,7 @@ import type { Guard, Mask } from '../../guards/rule.ts'
 import type { HostFiles } from '../../paths/host-files.ts'
 import { refuseWider } from '../../policy/claim.ts'
 import { joined, onTerminal } from '../../process/on-terminal.ts'
-import type { CountUnread } from '../../process/pipes.ts'
+import type { Asking } from '../../process/asking.ts'
 import type { SpawnedChild } from '../../process/spawn.ts'
 import { planAdmission } from './admit.ts'
 import { boundaryArguments, environmentArguments, gateLimits, guestSearchProgram, withSecretFiles } from './compile.ts'
@@ -41,7 +41,7 @@ export interface BoundaryParts {
   /** The name of every gate of this process: the warden's token. */
   readonly title: string
   /** Absent: every command gets a bwrap of its own. */
-  readonly countUnread: CountUnread | undefined
+  readonly asking: Asking | undefined
   /** Looked at before every command. */
   guards(): Promise<readonly Guard[]>
 }
@@ -110,7 +110,7 @@ export function liveBoundary(parts: BoundaryParts): LiveBoundary {
     })
     return openCell(child, {
       ...keeping,
-      countUnread: parts.countUnread as CountUnread,
+      asking: parts.asking as Asking,
       privatePlaces,
       ownNetwork: spec.policy.network.mode !== 'full',
     })
@@ -144,7 +144,7 @@ export function liveBoundary(parts: BoundaryParts): LiveBoundary {
   const start = async (request: SpawnRequest): Promise<Process> => {
     refuseIfEnding()
     const now = await layOut()
-    const keepable = parts.countUnread !== undefined && canBeKept({ ...spec.env, ...request.env })
+    const keepable = parts.asking !== undefined && canBeKept({ ...spec.env, ...request.env })
     // A cell may have been made before its limits were narrowed.
     const limits = spec === parts.spec ? undefined : gateLimits(spec, facts)
     // SECURITY: a cell remembers nothing that is known of; a boundary that is thrown away remembers nothing at all.
@@ -166,7 +166,7 @@ export function liveBoundary(parts: BoundaryParts): LiveBoundary {
     spawn: (request) => track(start(request)),
     async prepare(how) {
       refuseIfEnding()
-      if (parts.countUnread === undefined || !canBeKept(spec.env)) return
+      if (parts.asking === undefined || !canBeKept(spec.env)) return
       await cells.prepare(await layOut(), how)
     },
     usage: async () => withReasons((await parts.limitGroup?.usage()) ?? {}),

@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
 import type { Process, ProcessExit } from '../../contract/backend.ts'
-import type { CountUnread } from '../../process/pipes.ts'
+import type { Asking } from '../../process/asking.ts'
 import type { SpawnedChild } from '../../process/spawn.ts'
 import { whileRunning } from '../../process/while-running.ts'
 import { signalIn } from './exit.ts'
@@ -40,7 +40,7 @@ export interface Cell {
 }
 
 export interface CellParts extends Gatekeeping {
-  readonly countUnread: CountUnread
+  readonly asking: Asking
   /** Directories of its own in which a command may have left something. */
   readonly privatePlaces: readonly string[]
   /** It has a network of its own, and the kernel's memory of closed connections with it. */
@@ -50,14 +50,14 @@ export interface CellParts extends Gatekeeping {
 export function openCell(child: SpawnedChild, parts: CellParts): Cell {
   const followed = followBwrap(child, parts)
   const [outDescriptor, errDescriptor] = child.outputDescriptors as readonly [number, number]
-  const out = openOutlet(child.stdout, outDescriptor, parts.countUnread)
-  const err = openOutlet(child.stderr, errDescriptor, parts.countUnread)
+  const out = openOutlet(child.stdout, outDescriptor, parts.asking)
+  const err = openOutlet(child.stderr, errDescriptor, parts.asking)
   const reports = readReports(child.report)
   const ready = reports.next().then((word) => word === 'ready')
   let fitness: Promise<boolean> = Promise.resolve(true)
   let knownPid: number | undefined
   let settling = false
-  const mounts = watchMounts()
+  const mounts = watchMounts(parts.asking)
   const known = followed.firstPid.then((pid) => (knownPid = pid))
 
   const perform = async (line: string, begin: (isBegun: boolean) => void): Promise<ProcessExit> => {
@@ -91,6 +91,7 @@ export function openCell(child: SpawnedChild, parts: CellParts): Cell {
   let isIdle = true
   // Nobody reads any more from a cell that ended at rest; else whoever still does lets go of the pipes at their end.
   const gone = followed.exit.then(() => {
+    mounts.close()
     if (isIdle) for (const pipe of [child.stdout, child.stderr, child.report]) pipe?.destroy()
   })
 

@@ -11,7 +11,7 @@ const read = async (stream: Readable): Promise<string> => {
 describe('an outlet', () => {
   it('ends the share of a command when nobody writes any more and the pipe is empty', async () => {
     const pipe = new PassThrough()
-    const outlet = openOutlet(pipe, 0, () => pipe.writableLength)
+    const outlet = openOutlet(pipe, 0, { countUnread: () => pipe.writableLength })
     const first = outlet.begin()
     pipe.write('one')
     await outlet.finish()
@@ -25,7 +25,7 @@ describe('an outlet', () => {
   it('waits for what is still in the pipe', async () => {
     const pipe = new PassThrough()
     let unread = 4
-    const outlet = openOutlet(pipe, 0, () => unread)
+    const outlet = openOutlet(pipe, 0, { countUnread: () => unread })
     const share = outlet.begin()
     let whole = false
     void outlet.finish().then(() => (whole = true))
@@ -39,7 +39,7 @@ describe('an outlet', () => {
 
   it('holds the writer back while nobody reads, and loses nothing', async () => {
     const pipe = new PassThrough({ highWaterMark: 1024 })
-    const outlet = openOutlet(pipe, 0, () => pipe.writableLength)
+    const outlet = openOutlet(pipe, 0, { countUnread: () => pipe.writableLength })
     const share = outlet.begin()
     for (let block = 0; block < 200; block += 1) pipe.write('x'.repeat(1024))
     await new Promise(setImmediate)
@@ -51,7 +51,7 @@ describe('an outlet', () => {
 
   it('ends with the pipe when the cell is gone', async () => {
     const pipe = new PassThrough()
-    const outlet = openOutlet(pipe, 0, () => 0)
+    const outlet = openOutlet(pipe, 0, { countUnread: () => 0 })
     const share = outlet.begin()
     pipe.write('last')
     pipe.end()

@@ -2,7 +2,7 @@
 // with the end of the pipe but when the keeper has reported its end and the pipe is empty: nobody is left who could write.
 import { Readable } from 'node:stream'
 import { borrow, handOn, makeLender } from '../../process/lending.ts'
-import type { CountUnread } from '../../process/pipes.ts'
+import type { Asking } from '../../process/asking.ts'
 
 export interface Outlet {
   /** What is written from now on. */
@@ -11,7 +11,7 @@ export interface Outlet {
   finish(): Promise<void>
 }
 
-export function openOutlet(pipe: Readable, descriptor: number, countUnread: CountUnread): Outlet {
+export function openOutlet(pipe: Readable, descriptor: number, { countUnread }: Pick<Asking, 'countUnread'>): Outlet {
   let share: Readable | undefined
   let whole: (() => void) | undefined
 
