@@ -22,6 +22,7 @@ export const keeperArguments = (descriptor: number): readonly string[] => [
 /** No variable of the guest's may have such a name: in the shell that is about to become its command, it would change the line. */
 const ownPrefix = 'GLOVEBOX_KEEPER_'
 const lineBreak = `${ownPrefix}LINE_BREAK`
+const asked = `${ownPrefix}REQUEST`
 
 const refuse = (why: string): string => `{ echo ${why} >&${descriptors.report}; exit 125; }`
 
@@ -37,10 +38,11 @@ const script = [
   `enter() { cd -- "$1" || ${refuse('nowhere')}; command export PWD; unset OLDPWD; }`,
   `echo ready >&${descriptors.report}`,
   'while :; do',
-  `  (IFS= read -r request <&${descriptors.word} || exit 125`,
+  // All that does not need the line is done before it comes.
+  `  (eval "$variables"; IFS= read -r ${asked} <&${descriptors.word} || exit 125`,
   // Without this word nothing of the command has run, and it may be given to another cell.
   `  echo ${begun} >&${descriptors.report}`,
-  `  eval "$variables; $request"; exec ${descriptors.report}>&- ${descriptors.word}<&- 2>&9 9>&-; exec "$@")`,
+  `  eval "$${asked}"; exec ${descriptors.report}>&- ${descriptors.word}<&- 2>&9 9>&-; exec "$@")`,
   `  echo "exit $?" >&${descriptors.report}`,
   // What these tables name outlives the processes that made it, and a shell sees it nowhere else.
   '  for kind in shm sem msg; do { read -r line && read -r line && exit 0; } </proc/sysvipc/$kind; done',
