@@ -61,7 +61,6 @@ export function loadLightSpawner(): LightSpawner | undefined {
     return undefined
   }
   const { syscall, prctl, ask, fcntl, spawn, waitpid, actions, attributes, close } = native
-  const inherited = createDescriptorWatch()
   const before = { gid: process.getgid?.() ?? 0, groups: Int32Array.from(process.getgroups?.() ?? []) }
   const check = (what: string, result: number | bigint): number => {
     if (Number(result) >= 0) return Number(result)
@@ -116,7 +115,7 @@ export function loadLightSpawner(): LightSpawner | undefined {
         stdio.map(clear).forEach((descriptor, index) => actions.duplicate(plan, descriptor, index))
         // SECURITY: one that our own parent left open without close-on-exec would reach the guest.
         // test/attacks/descriptors: "a descriptor inherited by the host process does not reach the guest"
-        for (const descriptor of inherited()) if (descriptor >= stdio.length) actions.close(plan, descriptor)
+        actions.closeFrom(plan, stdio.length)
         actions.enterRoot(plan)
         const given = attributes.open(detached)
         const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`)
@@ -147,7 +146,7 @@ function declare(func: (words: string) => Call) {
     func('int posix_spawn_file_actions_destroy(void *actions)'),
   ]
   const duplicate = func('int posix_spawn_file_actions_adddup2(void *actions, int from, int to)')
-  const closeIt = func('int posix_spawn_file_actions_addclose(void *actions, int descriptor)')
+  const closeFrom = closingFrom(func)
   const enter = func('int posix_spawn_file_actions_addchdir_np(void *actions, const char *path)')
   const initAttributes = func('int posix_spawnattr_init(void *attributes)')
   const endAttributes = func('int posix_spawnattr_destroy(void *attributes)')
@@ -155,9 +154,6 @@ function declare(func: (words: string) => Call) {
   const setDefaults = func('int posix_spawnattr_setsigdefault(void *attributes, void *signals)')
   const setMask = func('int posix_spawnattr_setsigmask(void *attributes, void *signals)')
   const [fill, empty] = [func('int sigfillset(void *signals)'), func('int sigemptyset(void *signals)')]
-  const must = (error: number | bigint): void => {
-    if (error !== 0) throw failed('posix_spawn', Number(error))
-  }
   return {
     syscall: func('long syscall(long number, ...)'),
     prctl: func('int prctl(int option, unsigned long value)'),
@@ -175,7 +171,7 @@ function declare(func: (words: string) => Call) {
         return room
       },
       duplicate: (plan: Buffer, from: number, to: number): void => must(duplicate(plan, from, to)),
-      close: (plan: Buffer, descriptor: number): void => must(closeIt(plan, descriptor)),
+      closeFrom,
       enterRoot: (plan: Buffer): void => must(enter(plan, '/')),
       end: (plan: Buffer): void => void destroy(plan),
     },
@@ -193,6 +189,24 @@ function declare(func: (words: string) => Call) {
       },
       close: (room: Buffer): void => void endAttributes(room),
     },
+  }
+}
+
+function must(error: number | bigint): void {
+  if (error !== 0) throw failed('posix_spawn', Number(error))
+}
+
+/** The child closes all from there on with one call; before glibc 2.34 those that it would keep, which must be looked for each time. */
+function closingFrom(func: (words: string) => Call): (plan: Buffer, first: number) => void {
+  try {
+    const closeFrom = func('int posix_spawn_file_actions_addclosefrom_np(void *actions, int first)')
+    return (plan, first) => must(closeFrom(plan, first))
+  } catch {
+    const close = func('int posix_spawn_file_actions_addclose(void *actions, int descriptor)')
+    const inherited = createDescriptorWatch()
+    return (plan, first) => {
+      for (const descriptor of inherited()) if (descriptor >= first) must(close(plan, descriptor))
+    }
   }
 }
 
