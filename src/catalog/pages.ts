@@ -16,7 +16,6 @@ import {
   unlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { join } from 'node:path'
 import { nowMs } from './clock.ts'
 
 export type Content = object | string | Uint8Array
@@ -56,7 +55,8 @@ export function openPages({ directory, draw }: PageOptions): Pages {
   let writtenAt = -apartMs
   let current: 0 | 1 = 0
   let dueAt = Number.POSITIVE_INFINITY
-  const at = (...names: readonly string[]): string => join(directory, ...names)
+  // Written with each change, and all of it ours: nothing is there to be made regular.
+  const at = (...names: readonly string[]): string => [directory, ...names].join('/')
   makeOpen(directory)
   // An earlier opening may have left its own.
   for (const left of readdirSync(directory)) rmSync(at(left), { recursive: true, force: true })

@@ -41,7 +41,7 @@ function essentialProtection(name: string, origin: Origin): GloveboxError {
 
 /** Gives up a name and all below it: `.git` stands for `.git/hooks` and `.git/config`. */
 function giveUp(state: FieldState<'protect'>, name: string, origin: Origin, floor: Names): FieldState<'protect'> {
-  const names = union(builtInProtectedNames, state.value).filter((known) => isAtOrBelow(known, name))
+  const names = [builtInProtectedNames, state.value].flatMap((all) => all.filter((known) => isAtOrBelow(known, name)))
   // A misspelt name would leave its writer believing that something was given up.
   if (names.length === 0) throw unknownProtection(name, origin)
   if (names.some((known) => findBuiltInProtection(known)?.essential)) throw essentialProtection(name, origin)
