@@ -2,7 +2,7 @@
 import { constants } from 'node:os'
 import type { Boundary, Plan } from '../contract/backend.ts'
 import type { Ended, ExecResult, RunOptions } from '../contract/exec.ts'
-import { newExecId } from '../contract/ids.ts'
+import { newExecId, type ExecId } from '../contract/ids.ts'
 import type { GuestPath } from '../contract/mount.ts'
 import type { ResolvedPolicy } from '../contract/policy.ts'
 import type { Redactor } from '../contract/redaction.ts'
@@ -42,10 +42,12 @@ export function createExecutor({ plan, resolved, boundary, secrets }: Execution)
     const child = await boundary.spawn(request).catch((error: unknown) => {
       throw asHostFault(error, 'run the command')
     })
+    // While the command runs: there is time now, and at its end somebody waits.
+    const execId = newExecId()
     const redact = (): Redactor => secrets.redaction.open()
     const collected = await collect(child, { ...limits, ...options, timeoutMs: limits.timeoutMs, redact })
     if (collected.setupFailed !== undefined) throw boundaryFailed(plan.backend, collected.setupFailed, collected)
-    return toResult(collected, plan, cwd)
+    return toResult(collected, plan, { execId, cwd })
   }
 }
 
@@ -86,11 +88,15 @@ const withoutCwd = (): GloveboxError =>
     hint: 'Nothing has run. Choose a directory that is there.',
   })
 
-export function toResult(collected: Collected, plan: Plan, cwd: GuestPath): ExecResult {
+export function toResult(
+  collected: Collected,
+  plan: Plan,
+  { execId, cwd }: { readonly execId: ExecId; readonly cwd: GuestPath },
+): ExecResult {
   const { ended, stdout, stderr, durationMs } = collected
   const stderrText = decode(stderr.bytes, stderr.truncated)
   return {
-    execId: newExecId(),
+    execId,
     ended,
     exitCode: exitCodeOf(ended),
     stdout: decode(stdout.bytes, stdout.truncated),

@@ -1,7 +1,7 @@
 // The shells of one sandbox: which are open, what policy lets their commands use, and how their results are told. Loaded with the
 // first one that is opened.
 import type { Backend, Boundary, Plan, ProcessExit } from '../contract/backend.ts'
-import type { ShellId } from '../contract/ids.ts'
+import { newExecId, type ShellId } from '../contract/ids.ts'
 import type { GuestPath } from '../contract/mount.ts'
 import type { ResolvedPolicy } from '../contract/policy.ts'
 import type {
@@ -78,7 +78,7 @@ export function openShells(parts: ShellsParts): LiveShells {
   const conclude = (performed: Performed, cwd: GuestPath) => {
     const { plan } = parts.standing()
     if (performed.setupFailed !== undefined) throw boundaryFailed(plan.backend, performed.setupFailed, performed)
-    return toResult(performed, plan, cwd)
+    return toResult(performed, plan, { execId: newExecId(), cwd })
   }
   const openCommands = async (options: ShellOpenOptions): Promise<Shell> => {
     const cwd = await place(options)
