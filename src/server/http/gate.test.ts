@@ -58,6 +58,7 @@ async function startGate(change: Partial<GateParts> = {}) {
           burst: 3,
         },
         { isAlone: () => true },
+        { wasHeld: () => false },
       ),
       rounds: createRounds(),
       presence: createPresence(),

@@ -62,6 +62,18 @@ describe('hold', () => {
     expect(answered).toBe(18)
   })
 
+  it('it is remembered for a while that somebody was held, and of nobody else', () => {
+    const hold = createHold()
+    for (let each = 0; each < 16; each++) hold.refuse('a', socket, () => {})
+    expect(hold.wasHeld('a')).toBe(false)
+    hold.refuse('a', socket, () => {})
+    expect([hold.wasHeld('a'), hold.wasHeld('b')]).toEqual([true, false])
+    vi.advanceTimersByTime(9_999)
+    expect(hold.wasHeld('a')).toBe(true)
+    vi.advanceTimersByTime(1)
+    expect(hold.wasHeld('a')).toBe(false)
+  })
+
   it('what waits is bounded: a connection beyond is closed', () => {
     const hold = createHold()
     for (let each = 0; each < 16 + 2048; each++) hold.refuse('a', socket, () => {})

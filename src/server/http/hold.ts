@@ -7,6 +7,8 @@ export interface Hold {
   refuse(who: string, socket: Socket, answer: () => void): void
   /** Whose refusal this connection waits with. What comes on it until then can only be answered behind that, and need not be looked at. */
   holderOf(socket: Socket): string | undefined
+  /** It has been held a short while ago: it does not wait when it is told to. */
+  wasHeld(who: string): boolean
   readonly waiting: number
 }
 
@@ -20,6 +22,8 @@ const paceMs = 1
 /** Beyond so many a connection is closed instead. */
 const mostWaiting = 2048
 const mostCallers = 1000
+/** So long it is remembered that somebody was held. */
+const rememberedMs = 10_000
 
 interface Held {
   readonly socket: Socket
@@ -30,6 +34,7 @@ interface Held {
 export function createHold(now: () => number = () => performance.now()): Hold {
   const refused = new Map<string, { readonly since: number; count: number }>()
   const held: Held[] = []
+  const lastHeldAt = new Map<string, number>()
   const holders = new Map<Socket, { readonly who: string; answers: number }>()
   let lastDueAt = 0
   let timer: NodeJS.Timeout | undefined
@@ -40,6 +45,10 @@ export function createHold(now: () => number = () => performance.now()): Hold {
     if (refused.size >= mostCallers) refused.clear()
     refused.set(who, { since: now(), count: 1 })
     return 1
+  }
+  const remember = (who: string): void => {
+    if (lastHeldAt.size >= mostCallers) lastHeldAt.clear()
+    lastHeldAt.set(who, now())
   }
   const letGo = (socket: Socket): void => {
     const holder = holders.get(socket)
@@ -65,6 +74,7 @@ export function createHold(now: () => number = () => performance.now()): Hold {
   return {
     refuse(who, socket, answer) {
       if (countOf(who) <= atOnce) return answer()
+      remember(who)
       if (held.length >= mostWaiting) return void socket.destroy()
       lastDueAt = Math.max(now() + holdMs, lastDueAt + paceMs)
       held.push({ socket, answer, dueAt: lastDueAt })
@@ -74,6 +84,7 @@ export function createHold(now: () => number = () => performance.now()): Hold {
       socket.pause()
       schedule()
     },
+    wasHeld: (who) => now() - (lastHeldAt.get(who) ?? Number.NEGATIVE_INFINITY) < rememberedMs,
     holderOf: (socket) => holders.get(socket)?.who,
     get waiting() {
       return held.length

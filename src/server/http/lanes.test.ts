@@ -2,8 +2,15 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createLanes, type Lanes } from './lanes.ts'
 import { createPresence } from './presence.ts'
 
-beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'performance'] }))
+beforeEach(
+  () =>
+    void vi.useFakeTimers({
+      toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'setImmediate', 'performance'],
+    }),
+)
 afterEach(() => void vi.useRealTimers())
+
+const patient = { wasHeld: () => false }
 
 /** Asks for so many pieces of work, and keeps what ends each. */
 function ask(lanes: Lanes, who: string, count: number): (() => void)[] {
@@ -18,7 +25,7 @@ const settle = async (ms = 0): Promise<void> => {
 describe('lanes', () => {
   it('whoever is alone waits for nothing', async () => {
     const presence = createPresence()
-    const lanes = createLanes(presence)
+    const lanes = createLanes(presence, patient)
     presence.seen('a')
     const begun = ask(lanes, 'a', 100)
     await settle()
@@ -27,7 +34,7 @@ describe('lanes', () => {
 
   it('while another asks for anything, one piece of each is under way, in order', async () => {
     const presence = createPresence()
-    const lanes = createLanes(presence)
+    const lanes = createLanes(presence, patient)
     presence.seen('b')
     presence.seen('a')
     const [ofA, ofB] = [ask(lanes, 'a', 3), ask(lanes, 'b', 2)]
@@ -44,7 +51,7 @@ describe('lanes', () => {
 
   it('a crowd leaves others several times as long as each of its pieces took', async () => {
     const presence = createPresence()
-    const lanes = createLanes(presence)
+    const lanes = createLanes(presence, patient)
     presence.seen('b')
     presence.seen('a')
     const begun = ask(lanes, 'a', 20)
@@ -56,9 +63,32 @@ describe('lanes', () => {
     expect(begun).toHaveLength(2)
   })
 
+  it('a crowd of whoever was held leaves them much longer, to its last piece', async () => {
+    let wasHeld = true
+    const presence = createPresence()
+    const lanes = createLanes(presence, { wasHeld: () => wasHeld })
+    const bothAsk = (): void => ['b', 'a'].forEach((who) => presence.seen(who))
+    bothAsk()
+    const asking = setInterval(bothAsk, 10)
+    const begun = ask(lanes, 'a', 20)
+    await settle(5)
+    begun[0]?.()
+    await settle(499)
+    expect(begun).toHaveLength(1)
+    await settle(1)
+    expect(begun).toHaveLength(2)
+    // It is forgotten that it was held; this crowd is still the same.
+    wasHeld = false
+    await settle(5)
+    begun[1]?.()
+    await settle(499)
+    expect(begun).toHaveLength(2)
+    clearInterval(asking)
+  })
+
   it('once the others are gone, all of it goes on', async () => {
     const presence = createPresence()
-    const lanes = createLanes(presence)
+    const lanes = createLanes(presence, patient)
     presence.seen('b')
     presence.seen('a')
     const begun = ask(lanes, 'a', 20)
@@ -72,7 +102,7 @@ describe('lanes', () => {
 
   it('a piece that takes long lets the next begin', async () => {
     const presence = createPresence()
-    const lanes = createLanes(presence)
+    const lanes = createLanes(presence, patient)
     presence.seen('b')
     presence.seen('a')
     const begun = ask(lanes, 'a', 2)

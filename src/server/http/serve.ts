@@ -54,6 +54,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   const { opened, place, log } = options
   const limits = { ...defaultLimits, ...options.limits }
   const presence = createPresence()
+  const hold = createHold()
   const drain = createDrain()
   const metrics = createMetrics()
   const refusals = openRefusals(opened.audit, (error) =>
@@ -74,7 +75,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     authenticate: createAuthenticator(opened.desk),
     rules: { hosts, origins: new Set(options.allowOrigins), limits },
     limits,
-    throttle: createThrottle(limits, presence),
+    throttle: createThrottle(limits, presence, hold),
     audit: opened.audit,
     refusals,
     log,
@@ -82,9 +83,9 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     drain,
     deliveries: openDeliveries(),
     rounds: createRounds(),
-    lanes: createLanes(presence),
+    lanes: createLanes(presence, hold),
     presence,
-    hold: createHold(),
+    hold,
     leftovers: createLeftovers(),
   }
   const app = createApp(parts)

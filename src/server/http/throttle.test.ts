@@ -10,6 +10,7 @@ const limits = {
   burst: 5,
 }
 const alone = { isAlone: () => true }
+const patient = { wasHeld: () => false }
 
 /** Throws what the throttle answers. */
 function enter(throttle: Throttle, who: string): () => void {
@@ -20,7 +21,7 @@ function enter(throttle: Throttle, who: string): () => void {
 
 describe('throttle', () => {
   it('a token has so many requests at a time, and others their own', () => {
-    const throttle = createThrottle(limits, alone, () => 0)
+    const throttle = createThrottle(limits, alone, patient, () => 0)
     const leave = enter(throttle, 'a')
     enter(throttle, 'a')
     expect(() => enter(throttle, 'a')).toThrow('at the same time')
@@ -31,7 +32,7 @@ describe('throttle', () => {
 
   it('a token has so many requests in a second, and more after a rest', () => {
     let now = 0
-    const throttle = createThrottle(limits, alone, () => now)
+    const throttle = createThrottle(limits, alone, patient, () => now)
     for (let made = 0; made < 5; made++) enter(throttle, 'a')()
     expect(() => enter(throttle, 'a')).toThrow('in a second')
     now = 100
@@ -44,7 +45,7 @@ describe('throttle', () => {
 
   it('while others ask for anything a token has fewer of them in a second', () => {
     let [now, isAlone] = [0, false]
-    const throttle = createThrottle(limits, { isAlone: () => isAlone }, () => now)
+    const throttle = createThrottle(limits, { isAlone: () => isAlone }, patient, () => now)
     for (let made = 0; made < 5; made++) enter(throttle, 'a')()
     now = 100
     expect(() => enter(throttle, 'a')).toThrow('in a second')
@@ -56,8 +57,21 @@ describe('throttle', () => {
     enter(throttle, 'a')()
   })
 
+  it('whoever was held has still fewer of them while others ask, and no fewer when it is alone', () => {
+    let [now, isAlone] = [0, false]
+    const throttle = createThrottle(limits, { isAlone: () => isAlone }, { wasHeld: () => true }, () => now)
+    for (let made = 0; made < 5; made++) enter(throttle, 'a')()
+    now = 900
+    expect(() => enter(throttle, 'a')).toThrow('in a second')
+    now = 1000
+    enter(throttle, 'a')()
+    isAlone = true
+    now = 1100
+    enter(throttle, 'a')()
+  })
+
   it('streams are counted apart', () => {
-    const throttle = createThrottle(limits, alone, () => 0)
+    const throttle = createThrottle(limits, alone, patient, () => 0)
     const leave = throttle.enterStream('a')
     expect(() => throttle.enterStream('a')).toThrow('open streams')
     leave()

@@ -1,5 +1,6 @@
 // What one token may have at a time, so that its haste is not the others' delay. Kept by token, on the monotonic clock.
 import { GloveboxError } from '../../errors/error.ts'
+import type { Hold } from './hold.ts'
 import type { Limits } from './limits.ts'
 import type { Presence } from './presence.ts'
 
@@ -21,6 +22,9 @@ export interface Throttle {
   enterStream(tokenId: string): () => void
 }
 
+/** Beside others, of somebody who was told to wait and did not. */
+const shareOfHeld = 0.2
+
 type Kept = Pick<
   Limits,
   'inFlightPerToken' | 'streamsPerToken' | 'requestsPerSecond' | 'requestsPerSecondBesideOthers' | 'burst'
@@ -29,17 +33,19 @@ type Kept = Pick<
 export function createThrottle(
   limits: Kept,
   { isAlone }: Pick<Presence, 'isAlone'>,
+  { wasHeld }: Pick<Hold, 'wasHeld'>,
   now: () => number = () => performance.now(),
 ): Throttle {
   const besideOthers = Math.min(limits.requestsPerSecond, limits.requestsPerSecondBesideOthers)
+  const rateOf = (who: string): number => {
+    if (isAlone(who)) return limits.requestsPerSecond
+    return wasHeld(who) ? besideOthers * shareOfHeld : besideOthers
+  }
   const uses = new Map<string, Use>()
   const useOf = (tokenId: string): Use => {
     const at = now()
     const use = uses.get(tokenId) ?? { inFlight: 0, streams: 0, credit: limits.burst, creditAt: at }
-    use.credit = Math.min(
-      limits.burst,
-      use.credit + ((at - use.creditAt) / 1000) * (isAlone(tokenId) ? limits.requestsPerSecond : besideOthers),
-    )
+    use.credit = Math.min(limits.burst, use.credit + ((at - use.creditAt) / 1000) * rateOf(tokenId))
     use.creditAt = at
     uses.set(tokenId, use)
     return use
@@ -59,7 +65,7 @@ export function createThrottle(
     // A token at rest with its full credit is as good as a new one.
     if (use.inFlight === 0 && use.streams === 0 && useOf(tokenId).credit >= limits.burst) uses.delete(tokenId)
   }
-  const tooOften = tooMany('requests in a second', 1 / besideOthers)
+  const tooOften = tooMany('requests in a second', 1 / (besideOthers * shareOfHeld))
   const tooManyAtOnce = tooMany('requests at the same time', 1)
   return {
     refusal: tooOften,
