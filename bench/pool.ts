@@ -42,8 +42,8 @@ export async function poolIdleBench(): Promise<readonly Result[]> {
   const program = fileURLToPath(new URL('pool/idle-host.ts', import.meta.url))
   const runner = fileURLToPath(new URL('../script/run-typescript.mjs', import.meta.url))
   const directory = place.directory('idle')
-  const args = ['--expose-gc', runner, program, directory, String(idle)]
-  const env = { ...process.env, GLOVEBOX_STATE_DIR: place.directory('idle-state'), MALLOC_ARENA_MAX: '1' }
+  const args = [runner, program, directory, String(idle)]
+  const env = { ...process.env, GLOVEBOX_STATE_DIR: place.directory('idle-state') }
   const { stdout } = await run(process.execPath, args, { env, maxBuffer: 1024 * 1024 })
   const figures = JSON.parse(stdout) as Readonly<Record<'kibEach', number>>
   const each = Math.round(figures.kibEach)
@@ -70,10 +70,13 @@ async function onBwrap(place: Place): Promise<readonly Result[]> {
   const claim = claimer(pool)
   // The least that a command in a shell can take on this machine and day, with nothing around it.
   using shell = rawShell()
-  const before = async (name: 'parked' | 'ahead' | 'command' | 'raw' | 'shell'): Promise<void> => {
+  const prepare = async (name: 'parked' | 'ahead' | 'command' | 'raw' | 'shell'): Promise<void> => {
     if (name === 'ahead') await claim.refill()
     if (name === 'parked') await pool.release('parked')
-    // What the one before has left to be done is done by then.
+  }
+  // What the one before has left to be done is done by then; and a virtual machine's processors have gone to sleep, which all of them pay for.
+  const afterPause: typeof prepare = async (name) => {
+    await prepare(name)
     await delay(5)
   }
   const contestants = {
@@ -86,15 +89,16 @@ async function onBwrap(place: Place): Promise<readonly Result[]> {
     raw,
     shell: shell.run('/bin/true'),
   }
-  const fresh = await interleave(contestants, rounds, warmUp.fresh, before)
-  const times = await interleave(contestants, rounds, warmUp.used, before)
+  const fresh = await interleave(contestants, rounds, warmUp.fresh, afterPause)
+  const times = await interleave(contestants, rounds, warmUp.used, afterPause)
+  const inSuccession = await interleave(contestants, rounds, warmUp.fresh, prepare)
   const { parked, ahead, command: warm, raw: bare } = times
   return [
     ratio('warm acquire and first command ÷ raw bwrap', 0.3, parked.medianMs / bare.medianMs, { ...times, fresh }),
-    milliseconds('warm acquire and first command', 2, parked.medianMs, {
-      parked,
-      fresh: fresh.parked,
-      shell: times.shell,
+    milliseconds('warm acquire and first command', 2, inSuccession.parked.medianMs, {
+      inSuccession,
+      afterPause: { parked, shell: times.shell },
+      freshAfterPause: { parked: fresh.parked, shell: fresh.shell },
     }),
     ratio('acquire of one made ahead and first command ÷ raw bwrap', 0.3, ahead.medianMs / bare.medianMs, {
       ahead,

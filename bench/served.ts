@@ -9,6 +9,7 @@ const glovebox = fileURLToPath(new URL('../bin/glovebox', import.meta.url))
 
 export interface Served extends AsyncDisposable {
   readonly url: string
+  readonly pid: number
   /** Told at the first start only. */
   readonly token: string
   /** From the start of the process until it listens. */
@@ -39,6 +40,7 @@ export async function serve(place: Place, name: string, flags: readonly string[]
   const { url, token = '' } = JSON.parse(line.split('\n', 1)[0] ?? '') as { url: string; token?: string }
   return {
     url,
+    pid: child.pid as number,
     token,
     startMs,
     async [Symbol.asyncDispose]() {

@@ -2,15 +2,11 @@
 // HTTP by hand, so that it costs the machine little. Reads the names of floods, and prints what came back of
 // each as a line of JSON.
 import { connect, type Socket } from 'node:net'
-import { setPriority } from 'node:os'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 
 const [, , address = '', token = '', seconds = '1'] = process.argv
 const { hostname, port, host } = new URL(address)
-
-// A flood comes from another machine. Here it takes what time the others leave, and not theirs.
-setPriority(19)
 
 let told: Record<string, number> = {}
 let made: string[] = []

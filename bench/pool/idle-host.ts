@@ -10,8 +10,9 @@ const count = Number(text)
 const firstFew = 20
 /** bwrap, the keeper, and the child that waits for a command. */
 const processesOfCell = 3
-/** A cell rests so long before it is ended. */
-const cellsGoneMs = 11_000
+/** A cell rests for ten seconds before it is ended. And V8 grows its heap while many sandboxes are made one after another, for the garbage
+ * of that, and gives the room back when nothing has been made for the better part of a minute. */
+const restMs = 90_000
 
 const settingsFile = join(directory, 'glovebox.yaml')
 writeFileSync(settingsFile, 'pool: {use: bwrap, replicas: 2000, idle_timeout: 0}\n', { mode: 0o600 })
@@ -22,17 +23,16 @@ const use = async (index: number): Promise<void> => {
   const result = await provider.get(id)?.commands.run('echo here > file')
   if (result?.exitCode !== 0) throw new Error(`the command ended with ${result?.exitCode}: ${result?.stderr}`)
 }
-/** What is garbage is no cost; nor is the room that V8 keeps in its heap after much work, and gives back when it likes. */
-const settled = () => {
-  for (let pass = 0; pass < 3; pass += 1) globalThis.gc?.()
-  const { rss, heapTotal, heapUsed } = process.memoryUsage()
-  const room = heapTotal - heapUsed
-  return { usedKiB: (rss - room) / 1024, rssKiB: rss / 1024, descriptors: readdirSync('/proc/self/fd').length }
-}
+/** As the operator sees it, and nothing asks the collector for anything. */
+const cost = () => ({
+  rssKiB: process.memoryUsage.rss() / 1024,
+  heapKiB: process.memoryUsage().heapUsed / 1024,
+  descriptors: readdirSync('/proc/self/fd').length,
+})
 
 for (let index = 0; index < firstFew; index += 1) await use(index)
-await delay(cellsGoneMs)
-const before = settled()
+await delay(restMs)
+const before = cost()
 const beforeProcesses = descendants(process.pid).length
 for (let index = firstFew; index < firstFew + count; index += 1) await use(index)
 const atRest = descendants(process.pid)
@@ -40,15 +40,18 @@ const withCells = { processes: atRest.length - beforeProcesses, pssKiB: sum(atRe
 const oneMore = firstFew + count
 await use(oneMore)
 const fresh = descendants(process.pid)
-await delay(cellsGoneMs)
-const after = settled()
+const busy = cost()
+await delay(restMs)
+const after = cost()
+const each = (less: number, more: number): number => (more - less) / count
 
 process.stdout.write(
   `${JSON.stringify({
     count,
-    kibEach: (after.usedKiB - before.usedKiB) / count,
-    kibEachWithRoom: (after.rssKiB - before.rssKiB) / count,
-    descriptorsEach: (after.descriptors - before.descriptors) / count,
+    kibEach: each(before.rssKiB, after.rssKiB),
+    kibEachBeforeRest: each(before.rssKiB, busy.rssKiB),
+    heapKibEach: each(before.heapKiB, after.heapKiB),
+    descriptorsEach: each(before.descriptors, after.descriptors),
     processesLeft: descendants(process.pid).length - beforeProcesses,
     cellPssKiB: withCells.pssKiB / Math.max(1, withCells.processes / processesOfCell),
     cellsAtRest: Math.round(fresh.length / processesOfCell),
