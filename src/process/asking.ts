@@ -1,4 +1,5 @@
 // What the kernel tells of a descriptor, for the price of one call. Node has neither of them; koffi has.
+import { constants } from 'node:os'
 import { getSystemErrorName } from 'node:util'
 import { findKoffi, type Koffi } from './koffi.ts'
 
@@ -30,7 +31,11 @@ export function loadAsking(): Asking | undefined {
       polled.writeInt32LE(mountinfo, 0)
       polled.writeInt16LE(onPriority, 4)
       polled.writeInt16LE(0, 6)
-      if (poll(polled, 1, 0) < 0) throw failed(koffi)
+      if (poll(polled, 1, 0) < 0) {
+        // A signal came in between. Nothing is known then, so it is looked at.
+        if (koffi.errno() === constants.errno.EINTR) return true
+        throw failed(koffi)
+      }
       return (polled.readInt16LE(6) & (onPriority | onError)) !== 0
     },
   }
