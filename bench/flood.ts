@@ -74,6 +74,8 @@ interface Ground {
 interface Measured {
   readonly quiet: Figures
   readonly flooded: Figures
+  /** Of the first seconds of each flood, in which all of it arrives. */
+  readonly arriving: Figures
   /** Of the server that nobody floods, at the same times. */
   readonly spared: { readonly quiet: Figures; readonly flooded: Figures }
   readonly lagsMs: readonly number[]
@@ -84,6 +86,7 @@ async function measure(kind: keyof typeof names, { flooder, others, apart, ask }
   const times = {
     quiet: [] as number[],
     flooded: [] as number[],
+    arriving: [] as number[],
     apartQuiet: [] as number[],
     apartFlooded: [] as number[],
   }
@@ -95,6 +98,7 @@ async function measure(kind: keyof typeof names, { flooder, others, apart, ask }
     const flood = flooder.flood(kind)
     const [flooded, apartFlooded] = await both(flood)
     times.flooded.push(...flooded)
+    times.arriving.push(...flooded.slice(0, (seconds * 1000) / everyMs))
     times.apartFlooded.push(...apartFlooded)
     lagsMs.push(round(await lagOf(ask)))
     const { made, ...rest } = await flood
@@ -109,6 +113,7 @@ async function measure(kind: keyof typeof names, { flooder, others, apart, ask }
   return {
     quiet: figuresOf(times.quiet),
     flooded: figuresOf(times.flooded),
+    arriving: figuresOf(times.arriving),
     spared: { quiet: figuresOf(times.apartQuiet), flooded: figuresOf(times.apartFlooded) },
     lagsMs,
     told,
