@@ -75,7 +75,7 @@ export function createGate(parts: GateParts, onward: Onward): RequestListener {
     const known = { requestId, begun, origin: undefined, principal: undefined, refusal: undefined }
     const holder = parts.hold.holderOf(incoming.socket)
     if (holder !== undefined)
-      return refuse(parts.throttle.refusal, { parts, who: holder, given: known, incoming, outgoing })
+      return refuse(parts.throttle.refusalOf(holder), { parts, who: holder, given: known, incoming, outgoing })
     const { method = '', url = '', rawHeaders, headers } = incoming
     let origin: string | undefined
     try {

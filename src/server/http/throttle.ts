@@ -13,8 +13,8 @@ interface Use {
 }
 
 export interface Throttle {
-  /** Of whoever asks too often. */
-  readonly refusal: GloveboxError
+  /** Of whoever asks too often. It says when it may ask again as it stands with others now. */
+  refusalOf(who: string): GloveboxError
   /** What is returned must be called once the request is answered. An error, TOO_MANY_REQUESTS, is not thrown: it is the same one for
    * all, since whoever floods a server should not make it gather stacks. */
   enter(who: string): (() => void) | GloveboxError
@@ -65,13 +65,15 @@ export function createThrottle(
     // A token at rest with its full credit is as good as a new one.
     if (use.inFlight === 0 && use.streams === 0 && useOf(tokenId).credit >= limits.burst) uses.delete(tokenId)
   }
-  const tooOften = tooMany('requests in a second', 1 / (besideOthers * shareOfHeld))
+  const tooOften = tooMany('requests in a second', 1 / besideOthers)
+  const tooOftenHeld = tooMany('requests in a second', 1 / (besideOthers * shareOfHeld))
+  const refusalOf = (who: string): GloveboxError => (wasHeld(who) && !isAlone(who) ? tooOftenHeld : tooOften)
   const tooManyAtOnce = tooMany('requests at the same time', 1)
   return {
-    refusal: tooOften,
+    refusalOf,
     enter(who) {
       const use = useOf(who)
-      if (use.credit < 1) return tooOften
+      if (use.credit < 1) return refusalOf(who)
       if (use.inFlight >= limits.inFlightPerToken) return tooManyAtOnce
       use.credit -= 1
       use.inFlight += 1
