@@ -74,6 +74,17 @@ describe('hold', () => {
     expect(hold.wasHeld('a')).toBe(false)
   })
 
+  it('a crowd of others that are held does not let it be forgotten, and what is remembered is bounded', () => {
+    const hold = createHold()
+    const holdOnce = (who: string): void => {
+      for (let each = 0; each < 17; each++) hold.refuse(who, socket, () => {})
+    }
+    holdOnce('first')
+    holdOnce('a')
+    for (let each = 0; each < 999; each++) holdOnce(`crowd ${each}`)
+    expect([hold.wasHeld('first'), hold.wasHeld('a'), hold.wasHeld('crowd 0')]).toEqual([false, true, true])
+  })
+
   it('what waits is bounded: a connection beyond is closed', () => {
     const hold = createHold()
     for (let each = 0; each < 16 + 2048; each++) hold.refuse('a', socket, () => {})

@@ -47,7 +47,10 @@ export function createHold(now: () => number = () => performance.now()): Hold {
     return 1
   }
   const remember = (who: string): void => {
-    if (lastHeldAt.size >= mostCallers) lastHeldAt.clear()
+    // Anew at the end: the first is the one that was held the longest time ago.
+    lastHeldAt.delete(who)
+    const [oldest] = lastHeldAt.keys()
+    if (oldest !== undefined && lastHeldAt.size >= mostCallers) lastHeldAt.delete(oldest)
     lastHeldAt.set(who, now())
   }
   const letGo = (socket: Socket): void => {
