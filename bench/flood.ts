@@ -127,6 +127,8 @@ function resultsOf(name: string, shared: Measured, apart: Measured): readonly Re
     atMost({ name: what, promise: '≤ 1.5', measured: round(measured), limit: 1.5, unit: 'ratio', figures })
   return [
     ratio(`p99 of another token during ${name} ÷ without, with a core`, apart.flooded.p99Ms / apart.quiet.p99Ms),
+    ratio(`the same while it arrives, with a core`, apart.arriving.p99Ms / apart.quiet.p99Ms),
+    ratio(`p99 of another token during ${name} ÷ without, on shared cores`, shared.flooded.p99Ms / shared.quiet.p99Ms),
     ratio(
       `p99 of another token during ${name} ÷ at a server beside it, on shared cores`,
       shared.flooded.p99Ms / shared.spared.flooded.p99Ms,

@@ -95,10 +95,11 @@ async function onBwrap(place: Place): Promise<readonly Result[]> {
   const { parked, ahead, command: warm, raw: bare } = times
   return [
     ratio('warm acquire and first command ÷ raw bwrap', 0.3, parked.medianMs / bare.medianMs, { ...times, fresh }),
-    milliseconds('warm acquire and first command', 2, inSuccession.parked.medianMs, {
-      inSuccession,
-      afterPause: { parked, shell: times.shell },
-      freshAfterPause: { parked: fresh.parked, shell: fresh.shell },
+    milliseconds('warm acquire and first command, in succession', 2, inSuccession.parked.medianMs, inSuccession),
+    milliseconds('warm acquire and first command, after a pause', 2, parked.medianMs, {
+      parked,
+      shell: times.shell,
+      fresh: { parked: fresh.parked, shell: fresh.shell },
     }),
     ratio('acquire of one made ahead and first command ÷ raw bwrap', 0.3, ahead.medianMs / bare.medianMs, {
       ahead,
