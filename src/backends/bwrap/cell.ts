@@ -1,7 +1,6 @@
 // A boundary that serves one command after another, at the cost of one fork inside. It is used again only while nobody could
 // tell it from a new one: no process is left, nothing lies in its private places, and every mount of it still stands.
 import { readdirSync, readFileSync } from 'node:fs'
-import { setImmediate } from 'node:timers/promises'
 import type { Process, ProcessExit } from '../../contract/backend.ts'
 import type { Asking } from '../../process/asking.ts'
 import type { SpawnedChild } from '../../process/spawn.ts'
@@ -28,6 +27,8 @@ export interface Cell {
   isFit(): Promise<boolean>
   /** The command has ended and all that it wrote is handed on; whether the cell is fit will be known in a moment. */
   isSettling(): boolean
+  /** The same as `isFit`, for whoever cannot wait for that moment. */
+  settle(): Promise<boolean>
   /** SECURITY: a name that the host has replaced since has lost what was mounted over it.
    * test/attacks/cells: "a protected name that the host replaced is guarded again in the next command" */
   stands(mountPoints: readonly string[]): boolean
@@ -47,6 +48,9 @@ export interface CellParts extends Gatekeeping {
   readonly ownNetwork: boolean
 }
 
+/** Whoever waits for the command's end, and be it over HTTP, has it before the cell is looked over. */
+const lookAfterMs = 2
+
 export function openCell(child: SpawnedChild, parts: CellParts): Cell {
   const followed = followBwrap(child, parts)
   const [outDescriptor, errDescriptor] = child.outputDescriptors as readonly [number, number]
@@ -57,6 +61,7 @@ export function openCell(child: SpawnedChild, parts: CellParts): Cell {
   let fitness: Promise<boolean> = Promise.resolve(true)
   let knownPid: number | undefined
   let settling = false
+  let lookNow = (): void => {}
   const mounts = watchMounts(parts.asking)
   const known = followed.firstPid.then((pid) => (knownPid = pid))
 
@@ -101,8 +106,10 @@ export function openCell(child: SpawnedChild, parts: CellParts): Cell {
     await Promise.all([out.finish(), err.finish()])
     settling = true
     const report = await reports.next()
-    // Whoever waits for the command's end has it before the cell is looked over.
-    await setImmediate()
+    await new Promise<void>((resolve) => {
+      lookNow = resolve
+      setTimeout(resolve, lookAfterMs).unref()
+    })
     settling = false
     const isFit = report === 'clean' && isEmpty()
     if (isFit) followed.word.write(`${goOn}\n`)
@@ -129,6 +136,10 @@ export function openCell(child: SpawnedChild, parts: CellParts): Cell {
     ready,
     isFit: () => fitness,
     isSettling: () => settling,
+    settle() {
+      lookNow()
+      return fitness
+    },
     stands: (mountPoints) => knownPid !== undefined && mounts.stand(knownPid, mountPoints),
     kill: followed.kill,
     gone,

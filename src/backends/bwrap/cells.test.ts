@@ -12,9 +12,16 @@ interface FakeCell extends Cell {
   isGone: boolean
 }
 
-function fakeCell(): FakeCell {
+interface Looking {
+  /** It is looked over only when somebody asks for it. */
+  readonly takesItsTime: boolean
+}
+
+function fakeCell({ takesItsTime }: Looking): FakeCell {
   let become: (ready: boolean) => void = () => {}
   let leave = (): void => {}
+  let look: (() => void) | undefined
+  let fitness = Promise.resolve(true)
   const cell: FakeCell = {
     lines: [],
     ready: new Promise((resolve) => (become = resolve)),
@@ -24,11 +31,18 @@ function fakeCell(): FakeCell {
     isGone: false,
     run(line) {
       cell.lines.push(line)
+      const looked = takesItsTime ? new Promise<void>((resolve) => (look = resolve)) : Promise.resolve()
+      fitness = looked.then(() => !cell.isGone && !cell.isDeaf)
       const stream = { resume() {} }
       return { stdout: stream, stderr: stream, begun: Promise.resolve(!cell.isDeaf) } as unknown as CellProcess
     },
-    isFit: async () => !cell.isGone && !cell.isDeaf,
-    isSettling: () => false,
+    isFit: () => fitness,
+    isSettling: () => look !== undefined,
+    settle() {
+      look?.()
+      look = undefined
+      return fitness
+    },
     stands: () => cell.stood,
     kill() {
       cell.isGone = true
@@ -45,10 +59,10 @@ const laid: Laid = { words: [], mountPoints: [] }
 const nothing = 'set -- /bin/true'
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-function scene(): { readonly cells: Cells; readonly made: FakeCell[] } {
+function scene(looking: Looking = { takesItsTime: false }): { readonly cells: Cells; readonly made: FakeCell[] } {
   const made: FakeCell[] = []
   const cells = openCells(async () => {
-    const cell = fakeCell()
+    const cell = fakeCell(looking)
     made.push(cell)
     return cell
   })
@@ -115,6 +129,16 @@ describe('cells that are made ahead', () => {
     await cells.run('echo', laid)
     expect(first.lines).toEqual([nothing, 'echo'])
     expect(made[1]?.lines).toEqual(['echo'])
+  })
+
+  it('commands that come before two have been looked over have those looked over, and make none', async () => {
+    const { cells, made } = scene({ takesItsTime: true })
+    const runBoth = (...lines: string[]): Promise<unknown> => Promise.all(lines.map((line) => cells.run(line, laid)))
+    await runBoth('one', 'two')
+    expect(made.map(({ lines }) => lines)).toEqual([['one'], ['two']])
+    await runBoth('three', 'four')
+    await runBoth('five', 'six')
+    expect(made.map(({ lines }) => lines.length)).toEqual([3, 3])
   })
 
   it('one of an earlier layout is not used', async () => {

@@ -62,8 +62,12 @@ export function openCells(create: (laid: Laid) => Promise<Cell>): Cells {
   }
   /** Whoever runs one command after another comes back before the last one's cell has been looked over. */
   const findSettling = async (laid: Laid): Promise<Cell | undefined> => {
-    const settling = [...all].find((cell) => cell.isSettling())
-    return settling !== undefined && (await settling.isFit()) ? findAtRest(laid) : undefined
+    for (const cell of all) {
+      if (!cell.isSettling() || !(await cell.settle())) continue
+      const found = findAtRest(laid)
+      if (found !== undefined) return found
+    }
+    return undefined
   }
   const takeComing = async (laid: Laid): Promise<Cell | undefined> => {
     if (coming?.laid !== laid) return undefined
