@@ -7,7 +7,7 @@ import { type Context, Hono } from 'hono'
 import { GloveboxError } from '../../errors/error.ts'
 import { renderForOperator } from '../../errors/render.ts'
 import type { AuditLog } from '../../runtime/audit.ts'
-import type { Answer } from './answer.ts'
+import type { Answer, EventSource } from './answer.ts'
 import { requireScope } from './auth.ts'
 import { readBytes } from './body.ts'
 import type { Deliveries } from './deliveries.ts'
@@ -26,6 +26,7 @@ import type { Refusals } from './refusals.ts'
 import { check, queryOf, readBody, refuseQuery, sha256Of } from './request.ts'
 import { respond, respondProblem } from './respond.ts'
 import type { Call, Route } from './route.ts'
+import { streamEvents } from './sse.ts'
 import { matcherOf } from './table.ts'
 import type { Throttle } from './throttle.ts'
 
@@ -218,10 +219,12 @@ function responding(c: Context<Env>, { parts, serving }: InHand) {
       return alreadySent
     },
     cut,
-    stream: () => {
+    sendEvents(headers: Readonly<Record<string, string>>, events: EventSource): Response {
       const leaveToken = principal === undefined ? () => {} : parts.throttle.enterStream(principal.tokenId)
       const leave = parts.drain.enterStream()
-      return {
+      serving.status = 200
+      outgoing.writeHead(200, headers)
+      streamEvents(events, outgoing, {
         limits: parts.limits,
         requestId,
         cut,
@@ -232,7 +235,8 @@ function responding(c: Context<Env>, { parts, serving }: InHand) {
           leave()
         },
         signal: parts.drain.streams,
-      }
+      }).catch(cut)
+      return alreadySent
     },
   }
 }

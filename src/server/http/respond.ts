@@ -1,10 +1,9 @@
 // An answer as an HTTP response. Every response says that it must be neither kept nor guessed at.
 import type { ServerResponse } from 'node:http'
-import type { Answer, ServedBytes } from './answer.ts'
+import type { Answer, EventSource, ServedBytes } from './answer.ts'
 import type { Problem } from './problem.ts'
 import { problemType } from './problem.ts'
 import { dispositionOf, rangeOf, type ByteRange } from './ranges.ts'
-import { streamEvents, type StreamOptions } from './sse.ts'
 
 export interface Responding {
   /** Of every response: request id, CORS for an allowed page, `connection: close` while draining. */
@@ -14,8 +13,8 @@ export interface Responding {
   send(status: number, headers: Readonly<Record<string, string>>, text: string): Response
   /** Ends the connection as it is: the status is out, and what is missing shows. */
   cut(why: unknown): void
-  /** Called only for a stream. */
-  stream(): StreamOptions
+  /** Goes on behind the answer. Past the router, too: a web stream in between costs more than a short command. */
+  sendEvents(headers: Readonly<Record<string, string>>, events: EventSource): Response
 }
 
 // SECURITY: what a guest wrote must never be run by a browser as a page of this server.
@@ -45,7 +44,7 @@ export function respond(answer: Answer, responding: Responding): Response {
       return respondBytes(answer, common, responding)
     case 'events': {
       const headers = { ...common, 'content-type': 'text/event-stream', 'x-accel-buffering': 'no', ...answer.headers }
-      return new Response(responding.isHead ? null : streamEvents(answer.events, responding.stream()), { headers })
+      return responding.isHead ? new Response(null, { headers }) : responding.sendEvents(headers, answer.events)
     }
   }
 }

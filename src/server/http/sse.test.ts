@@ -1,5 +1,7 @@
+import { PassThrough } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
-import type { StreamedEvent } from './answer.ts'
+import type { EventSource, StreamedEvent } from './answer.ts'
 import { afterEvent, streamEvents, type StreamOptions } from './sse.ts'
 
 const options = (more: Partial<StreamOptions> = {}): StreamOptions & { readonly ends: number[] } => {
@@ -17,7 +19,13 @@ const options = (more: Partial<StreamOptions> = {}): StreamOptions & { readonly 
   }
 }
 
-const textOf = async (stream: ReadableStream<Uint8Array>): Promise<string> => new Response(stream).text()
+/** As a reader at the other end has it, who takes what there is. */
+const read = (source: EventSource, given: StreamOptions): PassThrough => {
+  const outlet = new PassThrough()
+  void streamEvents(source, outlet, given)
+  return outlet
+}
+const textOf = async (source: EventSource, given: StreamOptions): Promise<string> => text(read(source, given))
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
 async function* three(): AsyncGenerator<StreamedEvent> {
@@ -27,11 +35,40 @@ async function* three(): AsyncGenerator<StreamedEvent> {
 describe('streamEvents', () => {
   it('writes each event on its own lines, and ends with its source', async () => {
     const given = options()
-    const text = await textOf(streamEvents(three, given))
-    expect(text).toBe(
+    const said = await textOf(three, given)
+    expect(said).toBe(
       `: glovebox\n\n${[1, 2, 3].map((id) => `id: ${id}\nevent: n\ndata: {"id":${id},"text":"a\\nb"}\n\n`).join('')}`,
     )
     expect(given.ends).toEqual([1])
+  })
+
+  it('sends what comes at once with its greeting, and greets whoever has to wait', async () => {
+    const pieces = async (source: EventSource): Promise<readonly string[]> =>
+      (await read(source, options()).toArray()).map(String)
+    async function* late(): AsyncGenerator<StreamedEvent> {
+      await pause(15)
+      yield { data: 1 }
+    }
+    expect((await pieces(three))[0]).toMatch(/^: glovebox\n\nid: 1\n/)
+    expect(await pieces(late)).toEqual([': glovebox\n\n', 'data: 1\n\n'])
+  })
+
+  it('ends, and its source with it, when the reader has gone', async () => {
+    const given = options()
+    let ended = false
+    async function* endless(): AsyncGenerator<StreamedEvent> {
+      try {
+        for (;;) {
+          yield { data: 1 }
+          await pause(1)
+        }
+      } finally {
+        ended = true
+      }
+    }
+    const outlet = read(endless, given)
+    outlet.once('data', () => outlet.destroy())
+    await expect.poll(() => [given.ends, ended]).toEqual([[1], true])
   })
 
   it('says that it lives while nothing comes', async () => {
@@ -41,12 +78,12 @@ describe('streamEvents', () => {
       await silence
       yield { data: 1 }
     }
-    let text = ''
-    for await (const chunk of streamEvents(late, options())) {
-      text += Buffer.from(chunk).toString()
-      if (text.split(': still here').length > 2) say()
+    let said = ''
+    for await (const chunk of read(late, options())) {
+      said += String(chunk)
+      if (said.split(': still here').length > 2) say()
     }
-    expect(text).toMatch(/data: 1\n\n$/)
+    expect(said).toMatch(/data: 1\n\n$/)
   })
 
   it('ends with a problem when its source fails', async () => {
@@ -54,9 +91,9 @@ describe('streamEvents', () => {
       yield { data: 1 }
       throw new Error('/secret/path')
     }
-    const text = await textOf(streamEvents(failing, options()))
-    expect(text).toContain('event: error\ndata: {"type":"urn:glovebox:error:internal"')
-    expect(text).not.toContain('/secret')
+    const said = await textOf(failing, options())
+    expect(said).toContain('event: error\ndata: {"type":"urn:glovebox:error:internal"')
+    expect(said).not.toContain('/secret')
   })
 
   it('ends when the token is no longer good, also while events come', async () => {
@@ -66,8 +103,8 @@ describe('streamEvents', () => {
         yield { data: count }
       }
     }
-    const text = await textOf(streamEvents(endless, options({ stillGood: async () => false })))
-    expect(text).toContain('TOKEN_REVOKED')
+    const said = await textOf(endless, options({ stillGood: async () => false }))
+    expect(said).toContain('TOKEN_REVOKED')
   })
 
   it('ends with the server, and its source with it', async () => {
@@ -78,7 +115,7 @@ describe('streamEvents', () => {
       ended = true
       yield* []
     }
-    const reading = textOf(streamEvents(waiting, options({ signal: server.signal })))
+    const reading = textOf(waiting, options({ signal: server.signal }))
     await pause(10)
     server.abort()
     expect(await reading).toMatch(/^: glovebox/)
@@ -93,9 +130,8 @@ describe('streamEvents', () => {
     }
     const cut: string[] = []
     const given = options({ cut: ({ code }) => cut.push(code) })
-    const reader = streamEvents(eager, given).getReader()
-    await reader.read()
-    await pause(150)
+    const outlet = new PassThrough({ highWaterMark: 1 })
+    await Promise.all([streamEvents(eager, outlet, given), pause(150)])
     expect(asked).toBeLessThanOrEqual(2)
     expect([given.ends, cut]).toEqual([[1], ['SLOW_CONSUMER']])
   })
@@ -105,8 +141,7 @@ describe('streamEvents', () => {
       while (!isEnough()) await pause(5)
       yield { data: 'late' }
     }
-    const reader = streamEvents(silent, given).getReader()
-    for (;;) if ((await reader.read()).done) return
+    await textOf(silent, given)
   }
   const patient = { heartbeatMs: 20, stalledMs: 60_000 }
 

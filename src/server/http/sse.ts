@@ -2,6 +2,7 @@
 // room, so a slow reader costs one event, and the source decides what waits behind it. While nothing comes, a heartbeat lets
 // both ends notice that the other is gone. A reader that takes nothing, or that nothing reaches, is let go; it comes back with
 // Last-Event-ID.
+import type { Writable } from 'node:stream'
 import { GloveboxError } from '../../errors/error.ts'
 import type { EventSource, StreamedEvent } from './answer.ts'
 import type { Delivery } from './deliveries.ts'
@@ -22,26 +23,39 @@ export interface StreamOptions {
   readonly signal: AbortSignal
 }
 
-export function streamEvents(source: EventSource, options: StreamOptions): ReadableStream<Uint8Array> {
+/** The answer, from its head on. */
+export type Outlet = Pick<Writable, 'write' | 'end' | 'once' | 'removeListener' | 'destroyed'>
+
+/** What comes so soon behind the head goes out with it: most commands have ended by then, and each piece wakes the reader. */
+const gatherMs = 2
+
+/** The head is written already, or will be with the first piece. Settles when nothing more will be written. */
+export async function streamEvents(source: EventSource, outlet: Outlet, options: StreamOptions): Promise<void> {
   const ended = new AbortController()
-  const encoder = new TextEncoder()
-  let iterator: AsyncIterator<StreamedEvent> | undefined
+  const iterator = source(ended.signal)[Symbol.asyncIterator]()
   let pending: Promise<IteratorResult<StreamedEvent>> | undefined
   let checkedAt = performance.now()
-  let stall: NodeJS.Timeout | undefined
   let stuckAtBytes: number | undefined
+  let isSourceOver = false
+  let isGreeted = false
   let over = false
 
   const end = (): void => {
     if (over) return
     over = true
-    clearTimeout(stall)
+    clearTimeout(greeting)
+    outlet.removeListener('close', end)
     options.signal.removeEventListener('abort', endWithServer)
-    ended.abort()
-    void Promise.resolve(iterator?.return?.()).catch(() => {})
+    if (!isSourceOver) {
+      ended.abort(streamIsOver)
+      void Promise.resolve(iterator.return?.()).catch(() => {})
+    }
     options.onEnd()
   }
-  let endWithServer = (): void => end()
+  const endWithServer = (): void => {
+    end()
+    outlet.end()
+  }
   const letGo = (): void => {
     end()
     options.cut(new GloveboxError('SLOW_CONSUMER', 'Cannot go on: nothing arrives at the reader'))
@@ -54,60 +68,69 @@ export function streamEvents(source: EventSource, options: StreamOptions): Reada
     return stuckAtBytes !== undefined && stuckAtBytes === before
   }
 
+  /** What a reader hears before all else. */
+  const greet = (): string => {
+    const words = isGreeted ? '' : ': glovebox\n\n'
+    isGreeted = true
+    return words
+  }
+
   const next = async (): Promise<string | undefined> => {
     if (performance.now() - checkedAt >= options.limits.heartbeatMs) {
       checkedAt = performance.now()
       if (!(await options.stillGood())) throw revoked()
       if (isUnheard()) letGo()
     }
-    pending ??= iterator?.next()
+    pending ??= iterator.next()
     const result = await firstOf(pending, options.limits.heartbeatMs, ended.signal)
     if (result === 'silence') return ': still here\n\n'
     pending = undefined
-    return result === 'aborted' || result?.done !== false ? undefined : format(result.value)
+    if (result !== 'aborted' && result?.done === false) return format(result.value)
+    isSourceOver = result !== 'aborted'
+    return undefined
   }
-
-  return new ReadableStream<Uint8Array>(
-    {
-      start(controller) {
-        iterator = source(ended.signal)[Symbol.asyncIterator]()
-        endWithServer = () => {
-          end()
-          try {
-            controller.close()
-          } catch {
-            // It had ended already.
-          }
-        }
-        if (options.signal.aborted) return endWithServer()
-        options.signal.addEventListener('abort', endWithServer, { once: true })
-        controller.enqueue(encoder.encode(': glovebox\n\n'))
-      },
-      async pull(controller) {
+  const nextOrProblem = async (): Promise<{ readonly text: string | undefined; readonly isLast: boolean }> => {
+    try {
+      const text = await next()
+      return { text, isLast: text === undefined }
+    } catch (error) {
+      const data: unknown = JSON.parse(problemOf(error, options.requestId).text)
+      return { text: format({ event: 'error', data }), isLast: true }
+    }
+  }
+  /** A reader that takes nothing for too long is let go. */
+  const hasRoom = (): Promise<void> =>
+    new Promise((resolve) => {
+      const stall = setTimeout(letGo, options.limits.stalledMs).unref()
+      const goOn = (): void => {
         clearTimeout(stall)
-        let text: string | undefined
-        try {
-          text = await next()
-        } catch (error) {
-          text = format({ event: 'error', data: JSON.parse(problemOf(error, options.requestId).text) })
-          if (!over) controller.enqueue(encoder.encode(text))
-          text = undefined
-        }
-        if (over) return
-        if (text === undefined) {
-          end()
-          controller.close()
-          return
-        }
-        controller.enqueue(encoder.encode(text))
-        stall = setTimeout(letGo, options.limits.stalledMs)
-        stall.unref()
-      },
-      cancel: end,
-    },
-    { highWaterMark: 1 },
-  )
+        outlet.removeListener('drain', goOn)
+        ended.signal.removeEventListener('abort', goOn)
+        resolve()
+      }
+      outlet.once('drain', goOn)
+      ended.signal.addEventListener('abort', goOn, { once: true })
+    })
+
+  const greeting = setTimeout(() => outlet.write(greet()), gatherMs)
+  outlet.once('close', end)
+  if (options.signal.aborted || outlet.destroyed) return endWithServer()
+  options.signal.addEventListener('abort', endWithServer, { once: true })
+  for (;;) {
+    const { text, isLast } = await nextOrProblem()
+    if (over) return
+    clearTimeout(greeting)
+    const piece = `${greet()}${text ?? ''}`
+    if (isLast) {
+      outlet.end(piece)
+      return end()
+    }
+    if (!outlet.write(piece)) await hasRoom()
+    if (over) return
+  }
 }
+
+const streamIsOver = new DOMException('The stream is over', 'AbortError')
 
 type First = IteratorResult<StreamedEvent> | 'silence' | 'aborted' | undefined
 
