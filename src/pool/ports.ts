@@ -18,8 +18,10 @@ export interface Clock {
 
 /** One use of a member: a command, an operation on a file. */
 export interface Work {
-  /** Fires when the member may already be somebody else's: end at once what was started. */
-  readonly lost: AbortSignal
+  /** The member may already be somebody else's. */
+  readonly isLost: boolean
+  /** Called, at most once, when that comes to be so: end at once what was started. Only the last one that was given counts. */
+  whenLost(end: () => void): void
   /** Always called, once or more. */
   end(): void
 }

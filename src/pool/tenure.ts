@@ -28,6 +28,28 @@ export interface HeldTenure extends Tenure {
   touch(): void
 }
 
+interface Lossy extends Work {
+  lose(): void
+}
+
+// Not an AbortSignal: every command and every operation on a file begins one, and hardly any is ever lost.
+function beginWork(end: () => void): Lossy {
+  let isLost = false
+  let endStarted: (() => void) | undefined
+  return {
+    get isLost() {
+      return isLost
+    },
+    whenLost: (stop) => (endStarted = stop),
+    lose() {
+      if (isLost) return
+      isLost = true
+      endStarted?.()
+    },
+    end,
+  }
+}
+
 export interface TenureOptions {
   readonly id: SandboxId
   readonly clock: Clock
@@ -39,9 +61,9 @@ export function createTenure({ id, clock, onRest }: TenureOptions): HeldTenure {
   let token = 0
   let usableUntilMs = 0
   let usedAtMs = clock.nowMs()
-  const works = new Set<AbortController>()
+  const works = new Set<Lossy>()
 
-  const endWorks = (): void => works.forEach((work) => work.abort(lost()))
+  const endWorks = (): void => works.forEach((work) => work.lose())
   const isUsable = (): boolean => phase === 'held' && clock.nowMs() < usableUntilMs
 
   const begin = (): Work => {
@@ -50,17 +72,14 @@ export function createTenure({ id, clock, onRest }: TenureOptions): HeldTenure {
       endWorks()
       throw lost()
     }
-    const work = new AbortController()
+    const work = beginWork(() => {
+      if (!works.delete(work)) return
+      usedAtMs = clock.nowMs()
+      if (works.size === 0) onRest(id)
+    })
     works.add(work)
     usedAtMs = clock.nowMs()
-    return {
-      lost: work.signal,
-      end() {
-        if (!works.delete(work)) return
-        usedAtMs = clock.nowMs()
-        if (works.size === 0) onRest(id)
-      },
-    }
+    return work
   }
 
   return {

@@ -50,7 +50,7 @@ describe('a maker that has lost its lease', () => {
     key: null,
     request: {},
     former: { was: 'none' } as const,
-    tenure: { id, token, begin: () => ({ lost: new AbortController().signal, end() {} }) },
+    tenure: { id, token, begin: () => ({ isLost: false, whenLost() {}, end() {} }) },
   })
   /** As another process does it that was given the lease meanwhile. */
   const takeOver = (id: SandboxId): void => {

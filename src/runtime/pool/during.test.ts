@@ -14,7 +14,7 @@ function ground(...refusals: readonly (GloveboxError | undefined)[]) {
     const begin = () => {
       if (refusal !== undefined) throw refusal
       seen.begun += 1
-      return { lost: new AbortController().signal, end: () => void (seen.ended += 1) }
+      return { isLost: false, whenLost() {}, end: () => void (seen.ended += 1) }
     }
     return { sandbox, tenure: { id: 'sbx_0123456789abcdef' as const, token: 1, begin } }
   }

@@ -33,7 +33,6 @@ export function guardBoundary(boundary: Boundary, tenure: Pick<Tenure, 'begin'>)
 /** The work lasts as long as the process, and the process no longer than the lease. */
 async function spawnWithin(boundary: Boundary, tenure: Pick<Tenure, 'begin'>, request: SpawnRequest): Promise<Process> {
   const work = tenure.begin()
-  const { lost } = work
   let process: Process
   try {
     process = await boundary.spawn(request)
@@ -41,12 +40,8 @@ async function spawnWithin(boundary: Boundary, tenure: Pick<Tenure, 'begin'>, re
     work.end()
     throw error
   }
-  const stop = (): void => process.kill()
-  if (lost.aborted) stop()
-  else lost.addEventListener('abort', stop, { once: true })
-  void process.exit.finally(() => {
-    lost.removeEventListener('abort', stop)
-    work.end()
-  })
+  work.whenLost(() => process.kill())
+  if (work.isLost) process.kill()
+  void process.exit.finally(() => work.end())
   return process
 }
