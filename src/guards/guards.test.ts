@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { GuestPath, HostPath, Mount } from '../contract/mount.ts'
-import { guardsFor, stillHeld, type HeldName } from './guards.ts'
+import { areStillHeld, guardsFor, placesOf, type HeldName } from './guards.ts'
 
 const mountOf = (hostPath: string): Mount => ({
   guestPath: '/workspace' as GuestPath,
@@ -46,23 +46,33 @@ describe('a held name', () => {
   ]
 
   it('is still held while it is what it was', () => {
-    expect(stillHeld(names())).toBe(true)
+    expect(areStillHeld(placesOf(names()))).toBe(true)
   })
 
   it('is held no more when it is gone, is of another kind, or when a link stands on the way', () => {
     rmSync(join(root, '.bashrc'))
-    expect(stillHeld(names())).toBe(false)
+    expect(areStillHeld(placesOf(names()))).toBe(false)
     mkdirSync(join(root, '.bashrc'))
-    expect(stillHeld(names())).toBe(false)
+    expect(areStillHeld(placesOf(names()))).toBe(false)
     rmSync(join(root, '.bashrc'), { recursive: true })
     symlinkSync('/etc/hostname', join(root, '.bashrc'))
-    expect(stillHeld(names())).toBe(false)
+    expect(areStillHeld(placesOf(names()))).toBe(false)
+  })
+
+  it('is looked at once, and so is what leads to several', () => {
+    const twice = [...names(), ...names(), { mount: mountOf(root), name: '.git/config', kind: 'file' } as const]
+    expect(placesOf(twice).map(({ path }) => path.slice(root.length + 1))).toEqual([
+      '.git',
+      '.git/hooks',
+      '.bashrc',
+      '.git/config',
+    ])
   })
 
   it('is held no more when a directory above it became a link', () => {
     rmSync(join(root, '.git'), { recursive: true })
     mkdirSync(join(root, 'elsewhere/hooks'), { recursive: true })
     symlinkSync('elsewhere', join(root, '.git'))
-    expect(stillHeld(names())).toBe(false)
+    expect(areStillHeld(placesOf(names()))).toBe(false)
   })
 })

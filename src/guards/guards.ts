@@ -44,14 +44,26 @@ export function guardsFor(held: readonly HeldName[], { sourceOf, isInSight }: Gu
 
 /** SECURITY: a name that has become a link since would lead a mount astray (CVE-2026-87766), so it is not the same.
  * test/attacks/files: "a protected name that became a link is refused before the next exec" */
-export function stillHeld(held: readonly HeldName[]): boolean {
-  return held.every(({ mount, name, kind }) => {
+export const areStillHeld = (places: readonly HeldPlace[]): boolean =>
+  places.every(({ path, kind }) => {
+    const seen = lstatSync(path, { throwIfNoEntry: false })
+    return (kind === 'directory' ? seen?.isDirectory() : seen?.isFile()) === true
+  })
+
+/** On the host: what must be there, and of which kind. */
+export interface HeldPlace extends Pick<HeldName, 'kind'> {
+  readonly path: string
+}
+
+/** The names and all that leads to them, each once, since each is looked at before every exec. */
+export function placesOf(held: readonly HeldName[]): readonly HeldPlace[] {
+  const places = held.flatMap(({ mount, name, kind }) => {
     const parts = name.split('/')
-    return parts.every((_, index) => {
+    return parts.map((_, index): HeldPlace => {
       const path = `${mount.hostPath}/${parts.slice(0, index + 1).join('/')}`
-      const seen = lstatSync(path, { throwIfNoEntry: false })
-      if (seen === undefined) return false
-      return index < parts.length - 1 || kind === 'directory' ? seen.isDirectory() : seen.isFile()
+      return { path, kind: index < parts.length - 1 ? 'directory' : kind }
     })
   })
+  // The same name held as both is never what it should be, and stays twice.
+  return [...new Map(places.map((place) => [`${place.kind} ${place.path}`, place])).values()]
 }

@@ -13,7 +13,7 @@ import { findBuiltInProtection } from '../policy/protect.ts'
 import type { ProcessIdentity } from '../process/identity.ts'
 import type { Guard } from './rule.ts'
 import { pinsForMasks } from './masks.ts'
-import { guardsFor, stillHeld, type HeldName } from './guards.ts'
+import { areStillHeld, guardsFor, placesOf, type HeldName, type HeldPlace } from './guards.ts'
 import type { OnDisk } from './rule.ts'
 import { nestedRepositories } from './nested-repositories.ts'
 import { layPlaceholders, liftPlaceholders, type ProtectedName } from './placeholders.ts'
@@ -56,6 +56,7 @@ export async function openProtection({
     spec.mounts.map((mount) => [mount, [...protectedNames(mount, spec), ...mountPoints(mount, spec)]]),
   )
   let held: readonly HeldName[] = []
+  let places: readonly HeldPlace[] = []
   let guards: readonly Guard[] | undefined
 
   /** A deeper mount has names of its own, and what the outer one shows there is out of sight. */
@@ -85,12 +86,13 @@ export async function openProtection({
         )
         .map((mount) => ({ mount, name: maskedName, kind })),
     )
+    places = placesOf(held)
     guards = undefined
   }
   await lay()
   return {
     async guards(pathOf) {
-      if (!stillHeld(held)) await lay()
+      if (!areStillHeld(places)) await lay()
       guards ??= withPins(guardsFor(held, { sourceOf: pathOf, isInSight }), pinsForMasks(spec, pathOf))
       return guards
     },
