@@ -61,6 +61,8 @@ export function liveBoundary(parts: BoundaryParts): LiveBoundary {
   let memoryKills = 0
   const starting = new Set<Promise<unknown>>()
   let ending = false
+  // Narrowing changes limits, never the environment.
+  const isKeepable = canBeKept(spec.env)
   const refuseIfEnding = (): void => {
     if (ending) throw new GloveboxError('SANDBOX_GONE', 'Cannot run the command: the sandbox has been killed')
   }
@@ -144,7 +146,7 @@ export function liveBoundary(parts: BoundaryParts): LiveBoundary {
   const start = async (request: SpawnRequest): Promise<Process> => {
     refuseIfEnding()
     const now = await layOut()
-    const keepable = parts.asking !== undefined && canBeKept({ ...spec.env, ...request.env })
+    const keepable = parts.asking !== undefined && isKeepable && canBeKept(request.env)
     // A cell may have been made before its limits were narrowed.
     const limits = spec === parts.spec ? undefined : gateLimits(spec, facts)
     // SECURITY: a cell remembers nothing that is known of; a boundary that is thrown away remembers nothing at all.
@@ -166,7 +168,7 @@ export function liveBoundary(parts: BoundaryParts): LiveBoundary {
     spawn: (request) => track(start(request)),
     async prepare(how) {
       refuseIfEnding()
-      if (parts.asking === undefined || !canBeKept(spec.env)) return
+      if (parts.asking === undefined || !isKeepable) return
       await cells.prepare(await layOut(), how)
     },
     usage: async () => withReasons((await parts.limitGroup?.usage()) ?? {}),

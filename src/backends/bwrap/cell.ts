@@ -6,7 +6,7 @@ import type { Asking } from '../../process/asking.ts'
 import type { SpawnedChild } from '../../process/spawn.ts'
 import { whileRunning } from '../../process/while-running.ts'
 import { signalIn } from './exit.ts'
-import { readIfAlive } from './if-alive.ts'
+import { watchChildren } from './children.ts'
 import { begun, goOn } from './keeper.ts'
 import { watchMounts } from './mounts.ts'
 import { openOutlet } from './outlet.ts'
@@ -57,12 +57,16 @@ export function openCell(child: SpawnedChild, parts: CellParts): Cell {
   const out = openOutlet(child.stdout, outDescriptor, parts.asking)
   const err = openOutlet(child.stderr, errDescriptor, parts.asking)
   const reports = readReports(child.report)
-  const ready = reports.next().then((word) => word === 'ready')
+  const ready = reports.next().then((word) => {
+    prepare()
+    return word === 'ready'
+  })
   let fitness: Promise<boolean> = Promise.resolve(true)
   let knownPid: number | undefined
   let settling = false
   let lookNow = (): void => {}
   const mounts = watchMounts(parts.asking)
+  const children = watchChildren()
   const known = followed.firstPid.then((pid) => (knownPid = pid))
 
   const perform = async (line: string, begin: (isBegun: boolean) => void): Promise<ProcessExit> => {
@@ -85,7 +89,7 @@ export function openCell(child: SpawnedChild, parts: CellParts): Cell {
     const code = Number(report)
     const signal = signalIn(code)
     const exit = signal === undefined ? { code } : { signal }
-    if (hasChildren(pid)) {
+    if (children.isAny(pid)) {
       // What the command left running ends with it, and with the cell.
       followed.kill()
       await followed.exit
@@ -97,6 +101,7 @@ export function openCell(child: SpawnedChild, parts: CellParts): Cell {
   // Nobody reads any more from a cell that ended at rest; else whoever still does lets go of the pipes at their end.
   const gone = followed.exit.then(() => {
     mounts.close()
+    children.close()
     if (isIdle) for (const pipe of [child.stdout, child.stderr, child.report]) pipe?.destroy()
   })
 
@@ -105,17 +110,24 @@ export function openCell(child: SpawnedChild, parts: CellParts): Cell {
     if (code === undefined && signal === undefined) return false
     await Promise.all([out.finish(), err.finish()])
     settling = true
-    const report = await reports.next()
-    await new Promise<void>((resolve) => {
+    const asked = new Promise<void>((resolve) => {
       lookNow = resolve
       setTimeout(resolve, lookAfterMs).unref()
     })
+    const report = await reports.next()
+    await asked
     settling = false
     const isFit = report === 'clean' && isEmpty()
-    if (isFit) followed.word.write(`${goOn}\n`)
+    if (isFit) {
+      followed.word.write(`${goOn}\n`)
+      prepare()
+    }
     return isFit
   }
 
+  const prepare = (): void => {
+    for (const outlet of [out, err]) outlet.prepare()
+  }
   const isEmpty = (): boolean =>
     knownPid !== undefined &&
     parts.privatePlaces.every((place) => readdirSync(`/proc/${knownPid}/root${place}`).length === 0) &&
@@ -158,13 +170,6 @@ const refusals: ReadonlyMap<string, string> = new Map([
 function withoutReport(exit: ProcessExit): ProcessExit {
   if (exit.code === undefined) return exit
   return { lost: `the first process inside ended with ${exit.code} before it reported the command's end` }
-}
-
-/** Everything in a pid namespace descends from its first process, and an orphan becomes its child. */
-function hasChildren(pid: number): boolean {
-  const children = readIfAlive(`/proc/${pid}/task/${pid}/children`)
-  // Without a list it is gone itself, and what it left behind is not known.
-  return children === undefined || children.trim() !== ''
 }
 
 /** A port on which something was served stays taken for a minute after its connections were closed. */

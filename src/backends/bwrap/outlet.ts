@@ -5,6 +5,8 @@ import { borrow, handOn, makeLender } from '../../process/lending.ts'
 import type { Asking } from '../../process/asking.ts'
 
 export interface Outlet {
+  /** Does ahead what the next `begin` would have to. */
+  prepare(): void
   /** What is written from now on. */
   begin(): Readable
   /** Nobody writes any more. Settles when the command's share has been handed on whole. */
@@ -13,6 +15,7 @@ export interface Outlet {
 
 export function openOutlet(pipe: Readable, descriptor: number, { countUnread }: Pick<Asking, 'countUnread'>): Outlet {
   let share: Readable | undefined
+  let prepared: Readable | undefined
   let whole: (() => void) | undefined
 
   const end = (): void => {
@@ -31,6 +34,12 @@ export function openOutlet(pipe: Readable, descriptor: number, { countUnread }: 
     endIfEmpty()
     return goesOn
   }
+  const goOn = (): void => void pipe.resume()
+  const newShare = (): Readable => {
+    const made = new Readable({ read: goOn }).on('resume', goOn)
+    makeLender(made)
+    return made
+  }
   borrow(pipe, take)
   pipe.on('data', take)
   // The cell is gone.
@@ -38,10 +47,12 @@ export function openOutlet(pipe: Readable, descriptor: number, { countUnread }: 
   pipe.on('error', () => {})
 
   return {
+    prepare() {
+      prepared ??= newShare()
+    },
     begin() {
-      const goOn = (): void => void pipe.resume()
-      share = new Readable({ read: goOn }).on('resume', goOn)
-      makeLender(share)
+      share = prepared ?? newShare()
+      prepared = undefined
       if (pipe.destroyed) end()
       return share ?? Readable.from([])
     },
