@@ -46,6 +46,23 @@ describe('a journal', () => {
     expect(journal.counts.commands).toBe(1000)
   })
 
+  it('leaves out what was a secret when it happened, and tells when that was, however late somebody looks', async () => {
+    let secret = 'hunter2'
+    const journal = open((text) => text.replaceAll(secret, '[redacted]'))
+    const deed = journal.begin({ action: 'run', about: 'say hunter2' })
+    const beganBy = Date.now()
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    deed.ended(exit(0))
+    secret = 'another'
+    const [began, ended] = journal.events()
+    expect([began?.summary, ended?.summary]).toEqual([
+      'say [redacted]',
+      expect.stringMatching(/^say \[redacted\]: exit 0/),
+    ])
+    expect(Date.parse(began?.at ?? '')).toBeLessThanOrEqual(beganBy)
+    expect(Date.parse(ended?.at ?? '')).toBeGreaterThan(beganBy)
+  })
+
   it('keeps the end of a long output, and a short word of a long command', () => {
     const journal = open()
     const long = `${'x'.repeat(100_000)}end`

@@ -1,5 +1,5 @@
 // What was done in a sandbox, newest last, with the counts of all that came before: a bounded memory that costs a command a few
-// small objects. Lines are made once, when a thing has ended, and only joined when they are written.
+// small objects. It is put into words when somebody looks, each line once.
 import type { CatalogDeed, CatalogEvent } from '../contract/catalog.ts'
 import type { Denial } from '../contract/denial.ts'
 import type { Ended } from '../contract/exec.ts'
@@ -55,7 +55,7 @@ export interface LastOutput {
 
 export interface Journal {
   begin(deed: Deed): DeedEnd
-  note(type: CatalogEvent['type'], summary: string, number?: number): void
+  note(type: CatalogEvent['type'], summary: string): void
   readonly counts: Counts
   readonly running: readonly RunningDeed[]
   readonly last: CatalogDeed | null
@@ -77,6 +77,7 @@ const keptEvents = 200
 const keptOutputBytes = 32 * 1024
 const mostAbout = 500
 const mostDenials = 5
+const mostOwed = 32
 const nothing = new Uint8Array()
 const none = { succeeded: 0, failed: 0, timedOut: 0, refused: 0, denials: 0 }
 
@@ -90,13 +91,22 @@ export function openJournal({ redact, onChange }: JournalOptions): Journal {
   const deeds = ring<CatalogDeed>(keptDeeds)
   const events = ring<CatalogEvent>(keptEvents)
 
-  const note: Journal['note'] = (type, summary, number) => {
-    seq += 1
-    events.add({ seq, at: new Date().toISOString(), type, number: number ?? null, summary: shortened(summary) })
-    onChange(type === 'began' ? 'late' : 'soon')
+  /** What happened and is not put into words yet: somebody waits for a command's end, and mostly nobody for its words. */
+  const owed: (() => void)[] = []
+  const later = (words: () => void): void => {
+    owed.push(words)
+    if (owed.length >= mostOwed) settleUp()
+  }
+  const settleUp = (): void => {
+    for (const words of owed.splice(0)) words()
   }
 
-  const finish = (deed: CatalogDeed, result: DeedResult): void => {
+  const add = (type: CatalogEvent['type'], summary: string, number: number | null, atMs: number): void => {
+    seq += 1
+    events.add({ seq, at: new Date(atMs).toISOString(), type, number, summary: shortened(summary) })
+  }
+
+  const finish = (deed: CatalogDeed, result: DeedResult, atMs: number): void => {
     running.delete(deed.number)
     counts = counted(counts, deed)
     deeds.add(deed)
@@ -104,44 +114,79 @@ export function openJournal({ redact, onChange }: JournalOptions): Journal {
       last = deed
       lastOutput = { stdout: tail(result.stdoutBytes), stderr: tail(result.stderrBytes) }
     }
-    for (const denial of deed.denials) note('denied', denial, deed.number)
-    note(deed.error === null ? 'ended' : 'refused', `${titleOf(deed)}: ${endOf(deed)}`, deed.number)
+    for (const denial of deed.denials) add('denied', denial, deed.number, atMs)
+    add(deed.error === null ? 'ended' : 'refused', `${titleOf(deed)}: ${endOf(deed)}`, deed.number, atMs)
   }
 
   return {
     begin({ action, about, shellId }) {
       const startedMs = nowMs()
       const number = ++begun
+      // At once, and not when it is put into words: what is a secret now may not be known for one then.
       const shown = shortened(redact(about))
-      const startedAt = new Date().toISOString()
-      running.set(number, { number, action, about: shown, startedAt })
-      note('began', titleOf({ action, about: shown }), number)
+      const startedAtMs = Date.now()
+      later(() => {
+        running.set(number, { number, action, about: shown, startedAt: new Date(startedAtMs).toISOString() })
+        add('began', titleOf({ action, about: shown }), number, startedAtMs)
+      })
+      onChange('late')
       const end = (result: DeedResult, error: string | null): void => {
         const durationMs = Math.max(0, Math.round(nowMs() - startedMs))
-        const told = { number, action, about: shown, shellId: shellId ?? null, startedAt, durationMs, error }
-        finish({ ...told, ...outcome(result, redact) }, result)
+        const came = outcome(result, redact)
+        const atMs = Date.now()
+        later(() => {
+          const startedAt = new Date(startedAtMs).toISOString()
+          const told = { number, action, about: shown, shellId: shellId ?? null, startedAt, durationMs, error }
+          finish({ ...told, ...came }, result, atMs)
+        })
+        // What is large is not kept for longer than it is needed.
+        if (sizeOf(result) > keptOutputBytes) settleUp()
+        onChange('soon')
       }
       return { ended: (result) => end(result, null), refused: (code) => end({}, code) }
     },
-    note,
+    note(type, summary) {
+      settleUp()
+      add(type, summary, null, Date.now())
+      onChange('soon')
+    },
     get counts() {
+      settleUp()
       return counts
     },
     get running() {
+      settleUp()
       return [...running.values()]
     },
     get last() {
+      settleUp()
       return last
     },
     get lastOutput() {
+      settleUp()
       return lastOutput
     },
-    history: () => deeds.all(),
-    events: () => events.all(),
-    historyLines: () => deeds.lines(),
-    eventLines: () => events.lines(),
+    history() {
+      settleUp()
+      return deeds.all()
+    },
+    events() {
+      settleUp()
+      return events.all()
+    },
+    historyLines() {
+      settleUp()
+      return deeds.lines()
+    },
+    eventLines() {
+      settleUp()
+      return events.lines()
+    },
   }
 }
+
+const sizeOf = ({ stdoutBytes = nothing, stderrBytes = nothing }: DeedResult): number =>
+  stdoutBytes.length + stderrBytes.length
 
 function outcome(
   result: DeedResult,
