@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { isSandboxId } from '../contract/ids.ts'
-import { idOfKey, idWithoutKey } from './ids.ts'
+import { idOfKey, idWithoutKey, rememberIds } from './ids.ts'
 
 describe('the id of a key', () => {
   it('is the same in every process: the beginning of a hash over both parts', () => {
@@ -29,6 +29,18 @@ describe('the id of a key', () => {
     ['u', '\ud800'],
   ])('a part that cannot be told apart is refused (%j, %j)', (user, thread) => {
     expect(() => idOfKey({ user, thread })).toThrowError(expect.objectContaining({ code: 'INVALID_INPUT' }))
+  })
+
+  it('is made once for a key, and a key that is refused is refused each time', () => {
+    const made: string[] = []
+    const idOf = rememberIds((key) => {
+      made.push(key.thread)
+      return idOfKey(key)
+    }, 2)
+    for (const thread of ['a', 'a', 'b', 'a', 'c', 'a'])
+      expect(idOf({ user: 'u', thread })).toBe(idOfKey({ user: 'u', thread }))
+    expect(made).toEqual(['a', 'b', 'c', 'a'])
+    for (const _ of [1, 2]) expect(() => idOf({ user: 'u', thread: '' })).toThrowError('thread')
   })
 
   it('without a key is never that of a key', () => {

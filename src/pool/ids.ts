@@ -20,7 +20,21 @@ export function idOfKey(key: SandboxKey): SandboxId {
 export const idWithoutKey = (): SandboxId => `sbx_${randomBytes(16).toString('hex')}`
 
 export const isSameKey = (one: SandboxKey | null, other: SandboxKey | null): boolean =>
-  one === null || other === null ? one === other : written(one) === written(other)
+  one === null || other === null ? one === other : one.user === other.user && one.thread === other.thread
+
+/** A hash takes longer than all else that a pool does to find what it has, and who comes once comes again. */
+export function rememberIds(idOf: (key: SandboxKey) => SandboxId, most = 1000): typeof idOf {
+  const known = new Map<string, SandboxId>()
+  return (key) => {
+    const text = written(key)
+    const before = known.get(text)
+    if (before !== undefined) return before
+    const id = idOf(key)
+    if (known.size >= most) known.clear()
+    known.set(text, id)
+    return id
+  }
+}
 
 function checkPart(name: 'user' | 'thread', value: string): void {
   if (typeof value === 'string' && value !== '' && value.length <= longestPart && isUnicode(value)) return

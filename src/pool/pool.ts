@@ -9,7 +9,7 @@ import { newCounts } from './counts.ts'
 import { destroyAsked } from './destroy.ts'
 import { fewAtOnce } from './few-at-once.ts'
 import { openHoldings } from './holdings.ts'
-import { idOfKey, idWithoutKey } from './ids.ts'
+import { idOfKey, idWithoutKey, rememberIds } from './ids.ts'
 import { checkLimits, type PoolLimits } from './limits.ts'
 import { openLeasesAhead } from './leases-ahead.ts'
 import { startLoops } from './loops.ts'
@@ -68,7 +68,8 @@ export interface Pool<Handle, Request> {
 }
 
 export function openPool<Handle, Request>(options: PoolOptions<Handle, Request>): Pool<Handle, Request> {
-  const { clock, leases, members, idOf = idOfKey } = options
+  const { clock, leases, members } = options
+  const idOf = rememberIds(options.idOf ?? idOfKey)
   const limits = checkLimits(options.limits)
   // What is in its turn is not evicted, so whoever waits for a place has to look again behind each.
   const turns = openTurns({ onIdle: () => places.look() })

@@ -1,7 +1,8 @@
 // Files of the directory of leases, under its lock.
-import { closeSync, readSync, renameSync, statSync, unlinkSync, writeFileSync, writeSync } from 'node:fs'
+import { closeSync, openSync, readSync, renameSync, statSync, unlinkSync, writeFileSync, writeSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { openIfThere, readIfThere } from '../../paths/if-there.ts'
+import { isErrno } from '../../paths/refusal.ts'
 
 /** Longer than anything that is written here, and less than a page. */
 const bytes = 1024
@@ -20,13 +21,27 @@ export interface Rewriting {
  * waits for the disk when a rename replaces a file, which costs more than all the rest of a grant. Everybody reads and writes under the
  * lock, and one write of less than a page is not torn by a kill.
  */
-export function rewriteUnsynced<Value>(file: string, work: (now: Rewriting) => Value): Value {
-  const descriptor = openIfThere(file, 'r+')
+export function rewriteUnsynced<Value>(
+  file: string,
+  work: (now: Rewriting) => Value,
+  /** It is as good as certain that it is there: looking first would be a waste. */
+  isExpected = false,
+): Value {
+  const descriptor = isExpected ? openUnlessGone(file) : openIfThere(file, 'r+')
   if (descriptor === undefined) return work({ text: undefined, write: (text) => writeNew(file, text) })
   try {
     return work({ text: readWhole(descriptor), write: (text) => overwrite(descriptor, text) })
   } finally {
     closeSync(descriptor)
+  }
+}
+
+function openUnlessGone(file: string): number | undefined {
+  try {
+    return openSync(file, 'r+')
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return undefined
+    throw error
   }
 }
 

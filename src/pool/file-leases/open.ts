@@ -37,8 +37,17 @@ export function openFileLeases({ directory, nowMs, ttlMs = defaultTtlMs }: FileL
   const tokens = openTokens(directory, holder.bootId)
   const placeOf = (id: SandboxId): string => join(directory, fileOf(id))
 
-  const readRecord = (text: string | undefined): Found | undefined => {
-    const record = text === undefined ? undefined : parseRecord(text)
+  // What this process wrote last of those that it has or had last. Mostly that is what it finds, and knows already.
+  const written = new Map<SandboxId, { readonly text: string; readonly record: LeaseRecord }>()
+  const recordIn = (id: SandboxId, text: string): LeaseRecord | undefined => {
+    const own = written.get(id)
+    if (own?.text === text) return own.record
+    // Somebody else has had it since.
+    written.delete(id)
+    return parseRecord(text)
+  }
+  const readRecord = (id: SandboxId, text: string | undefined): Found | undefined => {
+    const record = text === undefined ? undefined : recordIn(id, text)
     return record === undefined
       ? undefined
       : { record, standing: standingOf(record, { holder, nowMs: nowMs(), timeNamespace }) }
@@ -46,22 +55,26 @@ export function openFileLeases({ directory, nowMs, ttlMs = defaultTtlMs }: FileL
   const isOwn = ({ record }: Found): boolean => record.holder.nonce === holder.nonce
   const isHeldAs = (found: Found | undefined, { token }: HeldLease): found is Found =>
     found !== undefined && isOwn(found) && found.record.token === token
-  const formatted = (token: number, state: LeaseState): string =>
-    formatRecord({ holder, token, state, endsAtMs: Math.ceil(nowMs() + ttlMs), timeNamespace })
-  const find = (id: SandboxId): Found | undefined => readRecord(readUnsynced(placeOf(id)))
+  const put = (id: SandboxId, { write }: Rewriting, token: number, state: LeaseState): void => {
+    const record = { holder, token, state, endsAtMs: Math.ceil(nowMs() + ttlMs), timeNamespace }
+    const text = formatRecord(record)
+    write(text)
+    written.set(id, { text, record })
+  }
+  const find = (id: SandboxId): Found | undefined => readRecord(id, readUnsynced(placeOf(id)))
   /** What is found of a lease, and what is made of it. */
   const change = <Value>(id: SandboxId, work: (found: Found | undefined, now: Rewriting) => Value): Value =>
-    rewriteUnsynced(placeOf(id), (now) => work(readRecord(now.text), now))
+    rewriteUnsynced(placeOf(id), (now) => work(readRecord(id, now.text), now), written.has(id))
   /** Nothing where it is not held any more. */
   const changeHeld = (held: HeldLease, stateAfter: (before: LeaseState) => LeaseState): boolean =>
-    change(held.id, (found, { write }) => {
+    change(held.id, (found, now) => {
       if (!isHeldAs(found, held)) return false
-      write(formatted(held.token, stateAfter(found.record.state)))
+      put(held.id, now, held.token, stateAfter(found.record.state))
       return true
     })
-  const grant = (state: LeaseState, found: Found | undefined, { write }: Rewriting): LeaseAnswer => {
+  const grant = (id: SandboxId, state: LeaseState, found: Found | undefined, now: Rewriting): LeaseAnswer => {
     const token = tokens.next()
-    write(formatted(token, state))
+    put(id, now, token, state)
     return { granted: true, token, former: formerOf(found) }
   }
   const formerOf = (found: Found | undefined): FormerLease => {
@@ -78,7 +91,7 @@ export function openFileLeases({ directory, nowMs, ttlMs = defaultTtlMs }: FileL
       turn.take(() =>
         change(id, (found, now): LeaseAnswer => {
           const isFree = found === undefined || found.standing !== 'lives' || found.record.state === 'warm'
-          if (isFree || (isOwn(found) && found.record.state === 'active')) return grant('active', found, now)
+          if (isFree || (isOwn(found) && found.record.state === 'active')) return grant(id, 'active', found, now)
           return { granted: false, state: found.record.state }
         }),
       ),
@@ -91,7 +104,7 @@ export function openFileLeases({ directory, nowMs, ttlMs = defaultTtlMs }: FileL
               ? found === undefined || found.standing !== 'lives'
               : isMine && (found.record.token === held.token || found.record.state === 'destroying')
           return mayBe
-            ? grant('destroying', found, now)
+            ? grant(id, 'destroying', found, now)
             : { granted: false, state: found?.record.state ?? 'destroying' }
         }),
       ),
@@ -110,6 +123,7 @@ export function openFileLeases({ directory, nowMs, ttlMs = defaultTtlMs }: FileL
     drop: (held) =>
       turn.take(() => {
         if (isHeldAs(find(held.id), held)) letGo(placeOf(held.id))
+        written.delete(held.id)
       }),
     list: () =>
       turn.take(() =>

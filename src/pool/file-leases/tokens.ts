@@ -4,7 +4,7 @@
 import { closeSync, fsyncSync, openSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readIfThere } from '../../paths/if-there.ts'
-import { rewriteUnsynced } from './files.ts'
+import { rewriteUnsynced, type Rewriting } from './files.ts'
 
 /** Numbers to a boot; whole numbers hold half a million such blocks. */
 const perBoot = 2 ** 34
@@ -28,14 +28,15 @@ export function openTokens(directory: string, bootId: string): Tokens {
     next() {
       block ??= blockOf(directory, bootId)
       const { number } = block
-      return rewriteUnsynced(countFile, ({ text = '', write }) => {
+      const count = ({ text = '', write }: Rewriting): number => {
         const [of, last] = text.split('\n')
         const before = of === String(number) && last !== undefined ? Number(last) : 0
         if (!Number.isSafeInteger(before) || before + 1 >= perBoot)
           throw new Error('the count of leases cannot be read')
         write(`${number}\n${before + 1}\n`)
         return number * perBoot + before + 1
-      })
+      }
+      return rewriteUnsynced(countFile, count, true)
     },
   }
 }
