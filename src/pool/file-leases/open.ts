@@ -2,11 +2,11 @@
 // more: the lease of a process that has ended is over at once, since on one host that can be known.
 import { mkdirSync, readdirSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { setImmediate as aTurnOfTheLoop } from 'node:timers/promises'
 import type { SandboxId } from '../../contract/ids.ts'
 import type { FormerLease, HeldLease, LeaseAnswer, LeaseRow, Leases, LeaseState } from '../../contract/lease.ts'
 import type { HostPath } from '../../contract/mount.ts'
 import { thisHolder } from '../../paths/holder.ts'
+import { inPieces } from '../in-pieces.ts'
 import { letGo, readUnsynced, rewriteUnsynced, type Rewriting } from './files.ts'
 import { fileOf, formatRecord, idOfFile, parseRecord, standingOf, type LeaseRecord, type Standing } from './record.ts'
 import { openTokens } from './tokens.ts'
@@ -21,8 +21,6 @@ export interface FileLeasesOptions {
 }
 
 export const defaultTtlMs = 30_000
-/** So many in one turn: others wait meanwhile, and so does this process. */
-const renewedAtOnce = 50
 
 interface Found {
   readonly record: LeaseRecord
@@ -83,6 +81,13 @@ export function openFileLeases({ directory, nowMs, ttlMs = defaultTtlMs }: FileL
     const was = isOwn(found) ? 'own' : found.standing === 'lives' ? 'parked' : found.standing
     return { was, token, state }
   }
+  /** None, if it has gone since. */
+  const rowOf = (id: SandboxId): readonly LeaseRow[] => {
+    const found = find(id)
+    if (found === undefined) return []
+    const { token, state, holder: of } = found.record
+    return [{ id, owner: of.nonce, token, state, isOver: found.standing !== 'lives' }]
+  }
 
   return {
     owner: holder.nonce,
@@ -109,33 +114,21 @@ export function openFileLeases({ directory, nowMs, ttlMs = defaultTtlMs }: FileL
         }),
       ),
     park: (held) => turn.take(() => changeHeld(held, () => 'warm')),
-    async renew(held) {
-      const ours = new Set<SandboxId>()
-      for (let from = 0; from < held.length; from += renewedAtOnce) {
-        if (from > 0) await aTurnOfTheLoop()
-        await turn.take(() => {
-          for (const one of held.slice(from, from + renewedAtOnce))
-            if (changeHeld(one, (state) => state)) ours.add(one.id)
-        })
-      }
-      return ours
+    // Not all in one turn: other processes wait meanwhile, and so does this one.
+    renew: async (held) => {
+      const isRenewed = (one: HeldLease): boolean => changeHeld(one, (state) => state)
+      const ours = await inPieces(held, (piece) => turn.take(() => piece.filter(isRenewed)))
+      return new Set(ours.map(({ id }) => id))
     },
     drop: (held) =>
       turn.take(() => {
         if (isHeldAs(find(held.id), held)) letGo(placeOf(held.id))
         written.delete(held.id)
       }),
-    list: () =>
-      turn.take(() =>
-        readdirSync(directory)
-          .flatMap((name) => idOfFile(name) ?? [])
-          .flatMap((id): readonly LeaseRow[] => {
-            const found = find(id)
-            if (found === undefined) return []
-            const { token, state, holder: of } = found.record
-            return [{ id, owner: of.nonce, token, state, isOver: found.standing !== 'lives' }]
-          }),
-      ),
+    list: () => {
+      const ids = readdirSync(directory).flatMap((name) => idOfFile(name) ?? [])
+      return inPieces(ids, (piece) => turn.take(() => piece.flatMap(rowOf)))
+    },
     async close() {
       turn.close()
     },

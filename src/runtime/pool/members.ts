@@ -10,6 +10,7 @@ import type { Description } from '../../contract/sandbox.ts'
 import { GloveboxError } from '../../errors/error.ts'
 import { sweepLocks } from '../../paths/lock-file.ts'
 import { sweepScratch } from '../../process/scratch.ts'
+import { inPieces } from '../../pool/in-pieces.ts'
 import { keepsFiles, type Creation, type MemberInfo, type Members } from '../../pool/ports.ts'
 import type { ServedBackends } from '../server/backends.ts'
 import { blankIn } from './blanks.ts'
@@ -221,7 +222,7 @@ export function openMembers(options: MembersOptions): RealMembers {
       index.drop(id)
       await discard(state, id)
     },
-    list: async () => index.refreshed().map(infoOf),
+    list: async () => inPieces(await index.refreshed(), (piece) => piece.map(infoOf)),
     spares,
     expect(request) {
       if (asksForUsual(request, options.defaults)) spares.expect()

@@ -3,6 +3,7 @@
 import type { SandboxId } from '../../contract/ids.ts'
 import type { HostPath } from '../../contract/mount.ts'
 import { GloveboxError } from '../../errors/error.ts'
+import { inPieces } from '../../pool/in-pieces.ts'
 import { listMemberIds, memberPlace } from './place.ts'
 import { readRecord, type MemberRecord } from './record.ts'
 
@@ -12,8 +13,8 @@ export interface RecordIndex {
   known(id: SandboxId): MemberRecord | undefined
   /** All that are there; read are those that were not known. */
   all(): readonly MemberRecord[]
-  /** All, read anew. */
-  refreshed(): readonly MemberRecord[]
+  /** All, read anew, a piece at a time. */
+  refreshed(): Promise<readonly MemberRecord[]>
   count(wanted: (record: MemberRecord) => boolean): number
   put(record: MemberRecord): void
   drop(id: SandboxId): void
@@ -37,19 +38,22 @@ export function openIndex(state: HostPath): RecordIndex {
       known.delete(id)
     }
   }
-  const all = (): readonly MemberRecord[] => {
-    const ids = new Set(listMemberIds(state))
-    for (const id of known.keys()) if (!ids.has(id)) known.delete(id)
-    for (const id of ids) if (!known.has(id)) readQuietly(id)
-    return [...known.values()]
+  const listed = (): readonly SandboxId[] => {
+    const ids = listMemberIds(state)
+    const there = new Set(ids)
+    for (const id of known.keys()) if (!there.has(id)) known.delete(id)
+    return ids
   }
   return {
     read,
     known: (id) => known.get(id),
-    all,
-    refreshed() {
-      known.clear()
-      return all()
+    all() {
+      for (const id of listed()) if (!known.has(id)) readQuietly(id)
+      return [...known.values()]
+    },
+    async refreshed() {
+      await inPieces(listed(), (piece) => piece.map(readQuietly))
+      return [...known.values()]
     },
     count: (wanted) => [...known.values()].filter(wanted).length,
     put: (record) => void known.set(record.id, record),
