@@ -130,9 +130,9 @@ async function makeSandbox(options: CreateOptions): Promise<{ readonly sandbox: 
 }
 
 /** Everything up to, but not including, the making: what `explain` shows. */
-export async function planSandbox(options: CreateOptions): Promise<Planned> {
+export async function planSandbox(options: CreateOptions, resolve = resolvePolicy): Promise<Planned> {
   checkEnvironment(options.env ?? {})
-  const resolved = resolvePolicy(options.layers)
+  const resolved = resolve(options.layers)
   const stateDir = stateHome()
   const backend = await chooseBackend(options, stateDir)
   const ownsBackend = typeof options.backend !== 'object'
@@ -188,7 +188,7 @@ function openMounts({ mounts, vaults = {} }: CreateOptions, scratch: HostPath, s
 export function planAgain(
   { backend, plan }: Planned,
   wishes: Pick<CreateOptions, 'layers' | 'env' | 'cwd'>,
-  resolve: (layers: readonly PolicyLayer[]) => ResolvedPolicy = resolvePolicy,
+  resolve = resolvePolicy,
 ): Pick<Planned, 'plan' | 'resolved'> {
   checkEnvironment(wishes.env ?? {})
   const resolved = resolve(wishes.layers)

@@ -8,6 +8,7 @@ import { newSandboxId } from '../../contract/ids.ts'
 import type { HostPath, Mount } from '../../contract/mount.ts'
 import { parseGuestPath } from '../../paths/guest.ts'
 import { mountTable } from '../../paths/table.ts'
+import { resolvePolicy } from '../../policy/resolve.ts'
 import type { Vault } from '../../vaults/vaults.ts'
 import { openScratch } from '../../process/scratch.ts'
 import { discardPlanned, planSandbox, type CreateOptions, type Planned } from '../create.ts'
@@ -46,7 +47,7 @@ export const isMadeFor = ({ wishes }: Spare, asked: Wishes): boolean =>
 export const hasVaults = ({ wishes }: Spare, { vaults = {} }: Wishes): boolean =>
   JSON.stringify(wishes.vaults ?? {}) === JSON.stringify(vaults)
 
-export async function makeSpare(state: HostPath, kind: SpareKind, form: Form): Promise<Spare> {
+export async function makeSpare(state: HostPath, kind: SpareKind, form: Form, resolve = resolvePolicy): Promise<Spare> {
   const { backend, wishes, mountsIn } = kind
   const boundaryId = newSandboxId()
   const directory = openScratch(sparesIn(state), boundaryId) as HostPath
@@ -57,7 +58,7 @@ export async function makeSpare(state: HostPath, kind: SpareKind, form: Form): P
     await othersFirst()
     const mounts = mountsIn(directory)
     await othersFirst()
-    planned = await planSandbox({ ...wishes, backend, member, mounts })
+    planned = await planSandbox({ ...wishes, backend, member, mounts }, resolve)
     await othersFirst()
     makeBlanks(directory)
     const outside = outsideOf(planned)

@@ -120,7 +120,7 @@ export function openSpares({ state, count, laid = 0, kind, onFault = () => {} }:
       }
     })
   const makeOne = async (wanted: SpareKind, form: Form): Promise<void> => {
-    const made = await makeSpare(state, wanted, form)
+    const made = await makeSpare(state, wanted, form, resolve)
     why = null
     pauseMs = firstPauseMs
     if (isClosing) await endSpare(made)
