@@ -30,15 +30,18 @@ describe('arrivals', () => {
     expect(begun).toEqual([1])
   })
 
-  it('of a crowd two begin in each turn, in the order in which they came', () => {
+  it('of a crowd two begin in each turn: the one that waited longest, and the one that came last', () => {
     const { come, begun, turn } = stage()
-    come(5)
+    come(8)
     expect(begun).toEqual([1, 2])
     turn()
-    expect(begun).toEqual([1, 2, 3, 4])
+    expect(begun).toEqual([1, 2, 3, 8])
     come(1)
     turn()
-    expect(begun, 'who comes later is behind those who wait').toEqual([1, 2, 3, 4, 5, 6])
+    expect(begun, 'whoever comes behind a crowd does not wait for it').toEqual([1, 2, 3, 8, 4, 9])
+    turn()
+    turn()
+    expect(begun, 'and nobody is forgotten').toEqual([1, 2, 3, 8, 4, 9, 5, 7, 6])
   })
 
   it('when all have begun nothing is left to turn', () => {
@@ -54,10 +57,10 @@ describe('arrivals', () => {
     come(6)
     sockets[2]?.destroy()
     turn()
-    expect(begun).toEqual([1, 2, 4])
+    expect(begun).toEqual([1, 2, 6])
     arrivals.closeNow()
     turn()
-    expect(begun).toEqual([1, 2, 4])
-    expect(sockets.map(({ destroyed }) => destroyed)).toEqual([false, false, true, false, true, true])
+    expect(begun).toEqual([1, 2, 6])
+    expect(sockets.map(({ destroyed }) => destroyed)).toEqual([false, false, true, true, true, false])
   })
 })
