@@ -68,14 +68,15 @@ const said = async ({ sandbox }: Member, command: string): Promise<string> =>
   (await sandbox.commands.run(command)).stdout
 const wasLaid = ({ directory }: Member): boolean => lstatSync(directory).isSymbolicLink()
 const spares = (): readonly string[] => (existsSync(join(state, 'spares')) ? readdirSync(join(state, 'spares')) : [])
-/** The first is made cold; from then on some are laid. */
-const untilLaid = async (): Promise<void> => {
+/** The first is made cold, unless one waits with a process; from then on some are laid. */
+const untilLaid = async ({ warm }: { readonly warm: number } = { warm: 0 }): Promise<void> => {
+  await real.members.spares.filled()
   const first = await make()
-  expect(wasLaid(first)).toBe(false)
+  expect(wasLaid(first)).toBe(warm > 0)
   await real.pool.destroy(first.id)
   await real.members.spares.filled()
-  expect(spares()).toHaveLength(2)
-  await expect.poll(bwraps, { message: 'that of the first one is gone' }).toEqual([])
+  expect(spares()).toHaveLength(warm + 2)
+  await expect.poll(bwraps, { message: 'that of the first one is gone' }).toHaveLength(warm)
 }
 
 const bwraps = (): readonly number[] =>
@@ -123,6 +124,19 @@ describe('sandboxes that are laid ahead', () => {
     const member = await make()
     expect([wasLaid(member), await said(member, 'echo here')]).toEqual([true, 'here\n'])
     expect(bwraps()).toEqual(before)
+  })
+
+  it('get none for one of a crowd before its first command, and a crowd leaves those that have one to others', async () => {
+    await open({ warm: 1 })
+    await untilLaid({ warm: 1 })
+    const ready = standing()
+    const ofCrowd = await make({ isUnhurried: true })
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    expect([wasLaid(ofCrowd), standing(), real.members.spares.ahead.ready]).toEqual([true, ready, 1])
+    // Who is in a hurry gets the process that waits.
+    const hurried = await make()
+    expect([wasLaid(hurried), standing()]).toEqual([true, expect.arrayContaining([...ready])])
+    expect(await said(ofCrowd, 'echo late')).toBe('late\n')
   })
 
   it('have what their claimant asks for, or are not taken', async () => {

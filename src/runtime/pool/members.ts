@@ -33,7 +33,7 @@ import { makePlace, memberPlace, membersIn } from './place.ts'
 import { readRecord, recordFile, replaceRecord, writeFirstRecord, type MemberRecord } from './record.ts'
 import { firstRecord, keyOf, type MemberDefaults, type MemberRequest } from './request.ts'
 import { becomeMember } from './spare-place.ts'
-import { openSpares, type Claimed, type Spares } from './spares.ts'
+import { openSpares, type Claimed, type Haste, type Spares } from './spares.ts'
 import { canEndOthers } from './try-out.ts'
 import { findSnapshot, finishSnapshot, layersOf, mostLayers, type Method } from './snapshots.ts'
 import { asksForUsual, isPlain, spareKind, usualWishes } from './usual.ts'
@@ -111,9 +111,9 @@ export function openMembers(options: MembersOptions): RealMembers {
   }
 
   /** Without a token: nobody can have come before us. */
-  const claim = async (record: MemberRecord, token: number | undefined): Promise<Claimed | undefined> => {
+  const claim = async (record: MemberRecord, token: number | undefined, haste: Haste): Promise<Claimed | undefined> => {
     const wishes = isPlain(record) ? usual : wishesOf(options, record)
-    const claimed = await spares.claim(await backends.get(record.backend), wishes)
+    const claimed = await spares.claim(await backends.get(record.backend), wishes, haste)
     if (claimed === undefined) return undefined
     try {
       if (token !== undefined) requireNewest(options, record.id, token)
@@ -139,7 +139,7 @@ export function openMembers(options: MembersOptions): RealMembers {
     }
     const plain = firstRecord(id, key, request, options.defaults)
     const claimed = asksForUsual(request, options.defaults)
-      ? await claim(plain, isUnheardOf ? undefined : tenure.token)
+      ? await claim(plain, isUnheardOf ? undefined : tenure.token, request)
       : undefined
     if (claimed !== undefined) return { record: plain, isNew: true, claimed }
     // To make one from nothing takes milliseconds, and others are answered in between.
@@ -225,7 +225,7 @@ export function openMembers(options: MembersOptions): RealMembers {
     list: async () => inPieces(await index.refreshed(), (piece) => piece.map(infoOf)),
     spares,
     expect(request) {
-      if (asksForUsual(request, options.defaults)) spares.expect()
+      if (request.isUnhurried !== true && asksForUsual(request, options.defaults)) spares.expect()
     },
     close: () => spares.close(),
   }

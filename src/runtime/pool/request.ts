@@ -22,6 +22,8 @@ export interface MemberRequest extends SandboxRequest {
   readonly atEnd?: Ending | undefined
   /** Begins with its files. */
   readonly snapshot?: string | undefined
+  /** Nothing is started for its first command before that comes. */
+  readonly isUnhurried?: boolean | undefined
 }
 
 /** What holds where a request says nothing. */

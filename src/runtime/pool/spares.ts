@@ -56,11 +56,16 @@ export interface Claimed {
   giveUp(): Promise<void>
 }
 
+export interface Haste {
+  /** Its first command may be long in coming: no process is started for that, and those that have one are left to others. */
+  readonly isUnhurried?: boolean | undefined
+}
+
 export interface Spares {
   /** Somebody is about to claim one. If it has no process yet, that is started meanwhile; it ends again if nobody comes. */
   expect(): void
   /** Undefined: none is there that fits. */
-  claim(backend: Backend, wishes: Wishes): Promise<Claimed | undefined>
+  claim(backend: Backend, wishes: Wishes, haste?: Haste): Promise<Claimed | undefined>
   readonly ahead: Ahead
   /** Settles when as many wait as should, laid ones too, or one could not be made. */
   filled(): Promise<void>
@@ -152,14 +157,14 @@ export function openSpares({ state, count, laid = 0, kind, onFault = () => {} }:
       })
   }
   const drop = (spare: Spare): void => void (waiting = waiting.filter((other) => other !== spare))
-  /** One with a process before one without. */
-  const inOrder = (): readonly Spare[] => [
-    ...waiting.filter(({ form }) => form === 'ready'),
-    ...waiting.filter(({ form }) => form === 'laid'),
-  ]
+  const inOrder = (isUnhurried: boolean): readonly Spare[] => {
+    const ready = waiting.filter(({ form }) => form === 'ready')
+    const withoutProcess = waiting.filter(({ form }) => form === 'laid')
+    return isUnhurried ? [...withoutProcess, ...ready] : [...ready, ...withoutProcess]
+  }
   /** What the host has changed behind is ended, and another is made for it. */
-  const find = (backend: Backend): Spare | undefined => {
-    for (const spare of inOrder().filter(({ planned }) => planned.backend === backend)) {
+  const find = (backend: Backend, isUnhurried: boolean): Spare | undefined => {
+    for (const spare of inOrder(isUnhurried).filter(({ planned }) => planned.backend === backend)) {
       if (isUpToDate(spare)) return spare
       drop(spare)
       const end = endSpare(spare).catch(onFault)
@@ -173,13 +178,13 @@ export function openSpares({ state, count, laid = 0, kind, onFault = () => {} }:
 
   return {
     expect() {
-      const [next] = inOrder()
+      const [next] = inOrder(false)
       if (next?.form === 'laid') expected.set(next, startSoon(next.boundary))
     },
-    async claim(backend, wishes) {
+    async claim(backend, wishes, { isUnhurried = false } = {}) {
       isAsked = true
       claimedAt = performance.now()
-      const spare = find(backend)
+      const spare = find(backend, isUnhurried)
       refill()
       if (spare === undefined) return undefined
       const { planned } = spare
@@ -192,7 +197,7 @@ export function openSpares({ state, count, laid = 0, kind, onFault = () => {} }:
       // From here on it is nobody else's, whatever becomes of it.
       drop(spare)
       refill()
-      return await handOver(spare, fit, { ...again, expected: expected.get(spare) })
+      return await handOver(spare, fit, { ...again, isUnhurried, expected: expected.get(spare) })
     },
     get ahead() {
       return { ready: numberOf('ready'), wanted: count, failed, why }
@@ -213,6 +218,7 @@ export function openSpares({ state, count, laid = 0, kind, onFault = () => {} }:
 const asItIs: SpareFit = { variables: {} }
 
 interface Handed extends Pick<Planned, 'plan' | 'resolved'> {
+  readonly isUnhurried: boolean
   /** Its process is under way already. */
   readonly expected: Promise<void> | undefined
 }
@@ -220,7 +226,7 @@ interface Handed extends Pick<Planned, 'plan' | 'resolved'> {
 async function handOver(
   spare: Spare,
   { limits, variables }: SpareFit,
-  { plan, resolved, expected }: Handed,
+  { plan, resolved, expected, isUnhurried }: Handed,
 ): Promise<Claimed | undefined> {
   const { planned } = spare
   if (limits !== undefined && !(await narrowed(spare, limits))) {
@@ -231,7 +237,7 @@ async function handOver(
     planned: { ...planned, plan, resolved },
     boundary: withVariables(spare.boundary, variables),
     directory: planned.scratch,
-    settled: spare.form === 'laid' ? startUnless(expected, spare.boundary) : Promise.resolve(),
+    settled: spare.form === 'ready' || isUnhurried ? Promise.resolve() : startUnless(expected, spare.boundary),
     giveUp: () => endSpare(spare),
   }
 }

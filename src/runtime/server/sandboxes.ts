@@ -69,6 +69,8 @@ export interface HostRequest {
   readonly snapshot?: string | undefined
   readonly lifeMs?: number | undefined
   readonly atEnd?: Ending | undefined
+  /** Of somebody who asks for many beside others: nothing is started for its first command before that comes. */
+  readonly isUnhurried?: boolean | undefined
 }
 
 export interface SandboxFilter {

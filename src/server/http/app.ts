@@ -139,13 +139,19 @@ async function perform(c: Context<Env>, route: Route, principal: Principal, hand
   if (route.query === undefined) refuseQuery(url)
   const query = check('query', route.query, route.query === undefined ? {} : queryOf(url))
   const { value, bytes } = await readBody(incoming, route, parts.limits)
-  const call = callOf(c, route, principal, { hand, params, query, body: value, bytes })
-  if (route.method === 'get') return route.handle(call, unrecorded)
-  if (route.isHeavy !== true) return recorded(c.req.path, route, call, parts)
-  const leave = await parts.lanes.take(principal.actor)
+  const input = { hand, params, query, body: value, bytes }
+  if (route.isHeavy === true) return performHeavy(c, route, principal, input)
+  const call = callOf(c, route, principal, input)
+  return route.method === 'get' ? route.handle(call, unrecorded) : recorded(c.req.path, route, call, parts)
+}
+
+async function performHeavy(c: Context<Env>, route: Route, principal: Principal, input: Input): Promise<Answer> {
+  const { parts } = input.hand
+  const { leave, isOfCrowd } = await parts.lanes.take(principal.actor)
   try {
-    if (incoming.socket.destroyed) throw new GloveboxError('CANCELLED', 'Cannot go on: whoever asked for it has gone')
-    return await recorded(c.req.path, route, call, parts)
+    if (c.env.incoming.socket.destroyed)
+      throw new GloveboxError('CANCELLED', 'Cannot go on: whoever asked for it has gone')
+    return await recorded(c.req.path, route, callOf(c, route, principal, { ...input, isOfCrowd }), parts)
   } finally {
     leave()
   }
@@ -160,7 +166,7 @@ const nobody: Principal = {
   stillGood: async () => true,
 }
 
-interface Input extends Partial<Pick<Call, 'params' | 'query' | 'body'>> {
+interface Input extends Partial<Pick<Call, 'params' | 'query' | 'body' | 'isOfCrowd'>> {
   readonly hand: InHand
   readonly bytes?: Uint8Array
 }
@@ -174,6 +180,7 @@ function callOf(c: Context<Env>, route: Route, principal: Principal, input: Inpu
     params: input.params,
     query: input.query,
     body: input.body,
+    isOfCrowd: input.isOfCrowd ?? false,
     get bodySha256() {
       return sha256Of(incoming, input.bytes ?? new Uint8Array())
     },

@@ -15,7 +15,7 @@ const patient = { wasHeld: () => false }
 /** Asks for so many pieces of work, and keeps what ends each. */
 function ask(lanes: Lanes, who: string, count: number): (() => void)[] {
   const begun: (() => void)[] = []
-  for (let each = 0; each < count; each++) void lanes.take(who).then((leave) => begun.push(leave))
+  for (let each = 0; each < count; each++) void lanes.take(who).then(({ leave }) => begun.push(leave))
   return begun
 }
 const settle = async (ms = 0): Promise<void> => {
@@ -84,6 +84,32 @@ describe('lanes', () => {
     await settle(499)
     expect(begun).toHaveLength(2)
     clearInterval(asking)
+  })
+
+  it('a piece is told that it is one of a crowd while many wait behind it and others are there', async () => {
+    const presence = createPresence()
+    const lanes = createLanes(presence, patient)
+    const told: boolean[] = []
+    const take = async (who: string): Promise<void> => {
+      const { leave, isOfCrowd } = await lanes.take(who)
+      told.push(isOfCrowd)
+      leave()
+    }
+    const asks = (): void => ['b', 'a'].forEach((who) => presence.seen(who))
+    asks()
+    const asking = setInterval(asks, 10)
+    const all = Promise.all(Array.from({ length: 11 }, () => take('a')))
+    await settle(1000)
+    await all
+    clearInterval(asking)
+    // The first came when none was behind it.
+    expect(told).toEqual([false, true, true, ...Array.from({ length: 8 }, () => false)])
+    await settle(1000)
+    told.length = 0
+    const alone = Promise.all(Array.from({ length: 11 }, () => take('a')))
+    await settle()
+    await alone
+    expect(told).toEqual(Array.from({ length: 11 }, () => false))
   })
 
   it('once the others are gone, all of it goes on', async () => {

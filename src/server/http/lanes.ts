@@ -6,8 +6,15 @@ import type { Hold } from './hold.ts'
 import type { Presence } from './presence.ts'
 
 export interface Lanes {
-  /** Settles when the caller's work may begin, in the order in which it was asked for; what it settles with is called at its end. */
-  take(who: string): Promise<() => void>
+  /** Settles when the caller's work may begin, in the order in which it was asked for. */
+  take(who: string): Promise<Lane>
+}
+
+export interface Lane {
+  /** To be called at its end. */
+  readonly leave: () => void
+  /** Many more of this caller wait behind it, and others are there. */
+  readonly isOfCrowd: boolean
 }
 
 /** A piece that takes longer waits for something itself, and keeps nobody from anything: the next may begin. */
@@ -17,7 +24,7 @@ const crowd = 8
 const ofCrowd = { timesAsLong: 4, atMostMs: heavyMs } as const
 const ofFlood = { timesAsLong: 100, atMostMs: 1000 } as const
 
-interface Lane {
+interface Row {
   taken: number
   /** Until the last of it has begun. */
   isFlood: boolean
@@ -29,30 +36,31 @@ export function createLanes(
   { wasHeld }: Pick<Hold, 'wasHeld'>,
   now: () => number = () => performance.now(),
 ): Lanes {
-  const lanes = new Map<string, Lane>()
+  const rows = new Map<string, Row>()
 
-  const next = (who: string, lane: Lane): void => {
-    while (lane.waiting.length > 0 && (lane.taken === 0 || isAlone(who))) {
-      lane.taken += 1
-      lane.waiting.shift()?.()
+  const next = (who: string, row: Row): void => {
+    while (row.waiting.length > 0 && (row.taken === 0 || isAlone(who))) {
+      row.taken += 1
+      row.waiting.shift()?.()
     }
-    if (lane.taken === 0) lanes.delete(who)
+    if (row.taken === 0) rows.delete(who)
   }
-  const leaving = (who: string, lane: Lane): (() => void) => {
+  const isCrowd = (who: string, { waiting }: Row): boolean => waiting.length >= crowd && !isAlone(who)
+  const leaving = (who: string, row: Row): (() => void) => {
     const takenAt = now()
     let hasLeft = false
     const free = (): void => {
-      lane.taken -= 1
-      next(who, lane)
+      row.taken -= 1
+      next(who, row)
     }
     const leave = (): void => {
       if (hasLeft) return
       hasLeft = true
       clearTimeout(timer)
-      lane.isFlood ||= wasHeld(who)
-      const { timesAsLong, atMostMs } = lane.isFlood ? ofFlood : ofCrowd
-      if (lane.waiting.length < crowd || isAlone(who)) setImmediate(free)
-      else setTimeout(free, Math.min(atMostMs, timesAsLong * (now() - takenAt))).unref()
+      row.isFlood ||= wasHeld(who)
+      const { timesAsLong, atMostMs } = row.isFlood ? ofFlood : ofCrowd
+      if (isCrowd(who, row)) setTimeout(free, Math.min(atMostMs, timesAsLong * (now() - takenAt))).unref()
+      else setImmediate(free)
     }
     const timer = setTimeout(leave, heavyMs).unref()
     return leave
@@ -60,10 +68,10 @@ export function createLanes(
   return {
     take: (who) =>
       new Promise((resolve) => {
-        const lane = lanes.get(who) ?? { taken: 0, isFlood: false, waiting: [] }
-        lanes.set(who, lane)
-        lane.waiting.push(() => resolve(leaving(who, lane)))
-        next(who, lane)
+        const row = rows.get(who) ?? { taken: 0, isFlood: false, waiting: [] }
+        rows.set(who, row)
+        row.waiting.push(() => resolve({ leave: leaving(who, row), isOfCrowd: isCrowd(who, row) }))
+        next(who, row)
       }),
   }
 }

@@ -97,6 +97,8 @@ export interface Call<Params = unknown, Query = unknown, Body = unknown> {
   /** Aborted when the caller has gone. */
   readonly signal: AbortSignal
   readonly header: (name: string) => string | undefined
+  /** One of many heavy ones that the caller wants beside others: what would only make it quicker is left out. */
+  readonly isOfCrowd: boolean
   /** The whole raw body, bounded; only where `rawBody` is declared. */
   readonly bytes: () => Promise<Uint8Array>
 }

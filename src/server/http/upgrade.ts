@@ -183,6 +183,7 @@ function callOf(
       const value = incoming.headers[name]
       return Array.isArray(value) ? value[0] : value
     },
+    isOfCrowd: false,
     bytes: () => Promise.resolve(new Uint8Array()),
   }
 }

@@ -122,7 +122,13 @@ export const sandboxRoutes: RouteModule<SandboxParts> = ({ house, once, lister }
       const { mounts: offered, ...rest } = body
       const project = projectFor(principal, body.project)
       const { isNew, detail } = await once.perform(onceRequest(call, project), async () => {
-        const { hosted, isNew: isMade } = await house.acquire({ ...rest, offered, project, tokenId: principal.tokenId })
+        const { hosted, isNew: isMade } = await house.acquire({
+          ...rest,
+          offered,
+          project,
+          tokenId: principal.tokenId,
+          isUnhurried: call.isOfCrowd,
+        })
         // Within: a key must keep no answer that was taken back, and its repetition makes nothing that could be.
         await whenRecorded(async () => (isMade ? house.destroy(hosted.id) : undefined))
         return { isNew: isMade, detail: detailOf(hosted) }
