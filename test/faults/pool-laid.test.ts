@@ -139,6 +139,15 @@ describe('sandboxes that are laid ahead', () => {
     expect(await said(ofCrowd, 'echo late')).toBe('late\n')
   })
 
+  it('one of a crowd that is made from nothing gets its process with its first command, too', async () => {
+    await open()
+    const ofCrowd = await make({ isUnhurried: true })
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    expect([wasLaid(ofCrowd), bwraps()]).toEqual([false, []])
+    expect(await said(ofCrowd, 'echo late')).toBe('late\n')
+    expect(bwraps()).not.toEqual([])
+  })
+
   it('have what their claimant asks for, or are not taken', async () => {
     await open()
     await untilLaid()

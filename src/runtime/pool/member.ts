@@ -27,7 +27,7 @@ import { ownOpening, readOpening, requireNewest, writeOpening, type Fence } from
 import { recordFile, replaceRecord, type MemberRecord } from './record.ts'
 import { layersOf } from './snapshots.ts'
 import type { Wishes } from './spare.ts'
-import type { Claimed } from './spares.ts'
+import type { Claimed, Haste } from './spares.ts'
 
 /** What the operator gives to every member. */
 export interface HouseRules extends Fence {
@@ -57,7 +57,7 @@ export interface Member {
   /** Other mounts and vaults, between commands; the record is to say so. */
   provision(resources: Resources, record: MemberRecord): Promise<Provisioned>
   /** With a boundary that was made ahead, if it has been given one. */
-  open(claimed?: Claimed): Promise<void>
+  open(claimed?: Claimed, haste?: Haste): Promise<void>
   /** Ends all that runs in it. May be called twice. */
   shut(): Promise<void>
   probe(): Promise<Life>
@@ -135,13 +135,14 @@ export function createMember(parts: MemberParts): Member {
       await this.keep(changed)
       return told
     },
-    async open(claimed) {
+    async open(claimed, { isUnhurried = false } = {}) {
       // Kernel and daemon know boundaries of other installations too, in which the same key has the same id.
       const boundaryId: SandboxId = claimed?.planned.id ?? `${id}n${randomBytes(6).toString('hex')}`
       const guard = (boundary: Boundary): Boundary => {
         made = boundary
         // Whoever opens one has a command for it: its first process starts before the rest is written and the answer is on its way.
-        settled = claimed?.settled ?? boundary.prepare?.({ briefly: true }).catch(() => {}) ?? settled
+        if (claimed !== undefined) settled = claimed.settled
+        else if (!isUnhurried) settled = boundary.prepare?.({ briefly: true }).catch(() => {}) ?? settled
         return guardBoundary(boundary, tenure)
       }
       const about = {

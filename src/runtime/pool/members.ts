@@ -181,7 +181,7 @@ export function openMembers(options: MembersOptions): RealMembers {
       try {
         const backend = await backends.get(record.backend)
         const member = createMember({ rules: options, record, directory, tenure, backend, isNew })
-        await member.open(claimed).catch(async (error: unknown) => {
+        await member.open(claimed, creation.request).catch(async (error: unknown) => {
           await member.shut()
           throw error
         })
