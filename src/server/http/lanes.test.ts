@@ -73,7 +73,7 @@ describe('lanes', () => {
     const begun = ask(lanes, 'a', 20)
     await settle(5)
     begun[0]?.()
-    await settle(499)
+    await settle(999)
     expect(begun).toHaveLength(1)
     await settle(1)
     expect(begun).toHaveLength(2)
@@ -81,8 +81,41 @@ describe('lanes', () => {
     wasHeld = false
     await settle(5)
     begun[1]?.()
-    await settle(499)
+    await settle(999)
     expect(begun).toHaveLength(2)
+    // The last ones, too: they would come in a rush.
+    for (let each = 2; each < 20; each += 1) {
+      await settle(1)
+      expect(begun).toHaveLength(each + 1)
+      await settle(5)
+      begun[each]?.()
+      await settle(999)
+    }
+    clearInterval(asking)
+  })
+
+  it('of a crowd of whoever was held those who would wait too long are refused, the last ones first', async () => {
+    const presence = createPresence()
+    const lanes = createLanes(presence, { wasHeld: () => true })
+    const bothAsk = (): void => ['b', 'a'].forEach((who) => presence.seen(who))
+    bothAsk()
+    const asking = setInterval(bothAsk, 10)
+    const told: { readonly each: number; readonly why: unknown }[] = []
+    const take = (each: number): Promise<(() => void) | undefined> =>
+      lanes.take('a').then(
+        ({ leave }) => leave,
+        (why: unknown) => void told.push({ each, why }),
+      )
+    const [first] = Array.from({ length: 100 }, (_, each) => take(each))
+    await settle(5)
+    expect(told, 'it is not known yet').toEqual([])
+    ;(await first)?.()
+    await settle(100)
+    expect(told.map(({ each }) => each)).toEqual(Array.from({ length: 35 }, (_, each) => 99 - each))
+    expect(told[0]?.why).toMatchObject({ code: 'TOO_MANY_REQUESTS', facts: { retryAfterSeconds: 64 } })
+    void take(100)
+    await settle(10)
+    expect(told.at(-1)?.each, 'whoever comes later, too').toBe(100)
     clearInterval(asking)
   })
 

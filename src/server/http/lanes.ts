@@ -1,19 +1,21 @@
 // How much heavy work of one caller is under way at once. Making a sandbox keeps this process and the host busy for some milliseconds at
 // a time. Whoever is alone may have as much of it under way as it likes. While others ask for anything, each caller has one piece at a
 // time; and a crowd of them leaves room: after each piece, others have the host for several times as long as it took, and for much longer
-// if the crowd is one of somebody who was refused and came all the same.
+// if the crowd is one of somebody who was refused and came all the same. Of such a one only so many wait as will have their turn soon.
 import type { Hold } from './hold.ts'
 import type { Presence } from './presence.ts'
+import { tooMany } from './throttle.ts'
 
 export interface Lanes {
-  /** Settles when the caller's work may begin, in the order in which it was asked for. */
+  /** Settles when the caller's work may begin, in the order in which it was asked for. TOO_MANY_REQUESTS where it would be much too long
+   * until then; the last ones first. */
   take(who: string): Promise<Lane>
 }
 
 export interface Lane {
   /** To be called at its end. */
   readonly leave: () => void
-  /** Many more of this caller wait behind it, and others are there. */
+  /** Many more of this caller wait behind it, or went before it though it was told to wait; and others are there. */
   readonly isOfCrowd: boolean
 }
 
@@ -22,13 +24,23 @@ const heavyMs = 50
 /** So many that wait are a crowd. */
 const crowd = 8
 const ofCrowd = { timesAsLong: 4, atMostMs: heavyMs } as const
-const ofFlood = { timesAsLong: 100, atMostMs: 1000 } as const
+const ofFlood = { timesAsLong: 200, atMostMs: 2000 } as const
+/** Whoever comes behind so many would wait for a minute, and can be told so. */
+const mostOfFlood = 64
 
 interface Row {
   taken: number
   /** Until the last of it has begun. */
   isFlood: boolean
-  readonly waiting: (() => void)[]
+  isGettingShorter: boolean
+  /** After its last piece. */
+  pauseMs: number
+  readonly waiting: Waiting[]
+}
+
+interface Waiting {
+  readonly begin: () => void
+  readonly refuse: (why: Error) => void
 }
 
 export function createLanes(
@@ -41,11 +53,22 @@ export function createLanes(
   const next = (who: string, row: Row): void => {
     while (row.waiting.length > 0 && (row.taken === 0 || isAlone(who))) {
       row.taken += 1
-      row.waiting.shift()?.()
+      row.waiting.shift()?.begin()
     }
     if (row.taken === 0) rows.delete(who)
   }
-  const isCrowd = (who: string, { waiting }: Row): boolean => waiting.length >= crowd && !isAlone(who)
+  const isCrowd = (who: string, { isFlood, waiting }: Row): boolean =>
+    (isFlood || waiting.length >= crowd) && !isAlone(who)
+  /** One in each turn of the event loop: a refusal is an answer, and costs something too. */
+  const shorten = (who: string, row: Row): void => {
+    if (!row.isFlood || row.isGettingShorter || row.waiting.length <= mostOfFlood || isAlone(who)) return
+    row.isGettingShorter = true
+    setImmediate(() => {
+      row.isGettingShorter = false
+      row.waiting.pop()?.refuse(tooMany('sandboxes waiting to be made', (mostOfFlood * row.pauseMs) / 1000))
+      shorten(who, row)
+    })
+  }
   const leaving = (who: string, row: Row): (() => void) => {
     const takenAt = now()
     let hasLeft = false
@@ -59,19 +82,25 @@ export function createLanes(
       clearTimeout(timer)
       row.isFlood ||= wasHeld(who)
       const { timesAsLong, atMostMs } = row.isFlood ? ofFlood : ofCrowd
-      if (isCrowd(who, row)) setTimeout(free, Math.min(atMostMs, timesAsLong * (now() - takenAt))).unref()
+      row.pauseMs = Math.min(atMostMs, timesAsLong * (now() - takenAt))
+      if (isCrowd(who, row)) setTimeout(free, row.pauseMs).unref()
       else setImmediate(free)
+      shorten(who, row)
     }
     const timer = setTimeout(leave, heavyMs).unref()
     return leave
   }
   return {
     take: (who) =>
-      new Promise((resolve) => {
-        const row = rows.get(who) ?? { taken: 0, isFlood: false, waiting: [] }
+      new Promise((resolve, reject) => {
+        const row = rows.get(who) ?? newRow()
         rows.set(who, row)
-        row.waiting.push(() => resolve({ leave: leaving(who, row), isOfCrowd: isCrowd(who, row) }))
+        const begin = (): void => resolve({ leave: leaving(who, row), isOfCrowd: isCrowd(who, row) })
+        row.waiting.push({ begin, refuse: reject })
         next(who, row)
+        shorten(who, row)
       }),
   }
 }
+
+const newRow = (): Row => ({ taken: 0, isFlood: false, isGettingShorter: false, pauseMs: 0, waiting: [] })

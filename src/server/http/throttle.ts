@@ -88,7 +88,7 @@ export function createThrottle(
   }
 }
 
-const tooMany = (what: string, retryAfterSeconds: number): GloveboxError =>
+export const tooMany = (what: string, retryAfterSeconds: number): GloveboxError =>
   new GloveboxError('TOO_MANY_REQUESTS', `Cannot answer now: the token has too many ${what}`, {
     hint: 'Wait as long as Retry-After says.',
     facts: { retryAfterSeconds },
