@@ -94,6 +94,30 @@ describe('lanes', () => {
     clearInterval(asking)
   })
 
+  it('whoever was held and asks for one piece after another by now waits no longer than it is remembered', async () => {
+    let wasHeld = true
+    const presence = createPresence()
+    const lanes = createLanes(presence, { wasHeld: () => wasHeld })
+    const bothAsk = (): void => ['b', 'a'].forEach((who) => presence.seen(who))
+    bothAsk()
+    const asking = setInterval(bothAsk, 10)
+    const first = ask(lanes, 'a', 1)
+    await settle(5)
+    first[0]?.()
+    const second = ask(lanes, 'a', 1)
+    await settle(999)
+    expect(second).toHaveLength(0)
+    await settle(1)
+    expect(second).toHaveLength(1)
+    wasHeld = false
+    await settle(5)
+    second[0]?.()
+    const third = ask(lanes, 'a', 1)
+    await settle(1)
+    expect(third).toHaveLength(1)
+    clearInterval(asking)
+  })
+
   it('of a crowd of whoever was held those who would wait too long are refused, the last ones first', async () => {
     const presence = createPresence()
     const lanes = createLanes(presence, { wasHeld: () => true })

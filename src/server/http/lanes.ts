@@ -59,13 +59,16 @@ export function createLanes(
   }
   const isCrowd = (who: string, { isFlood, waiting }: Row): boolean =>
     (isFlood || waiting.length >= crowd) && !isAlone(who)
+  const isTooLong = (who: string, { isFlood, waiting }: Row): boolean =>
+    isFlood && waiting.length > mostOfFlood && !isAlone(who)
   /** One in each turn of the event loop: a refusal is an answer, and costs something too. */
   const shorten = (who: string, row: Row): void => {
-    if (!row.isFlood || row.isGettingShorter || row.waiting.length <= mostOfFlood || isAlone(who)) return
+    if (row.isGettingShorter || !isTooLong(who, row)) return
     row.isGettingShorter = true
     setImmediate(() => {
       row.isGettingShorter = false
-      row.waiting.pop()?.refuse(tooMany('sandboxes waiting to be made', (mostOfFlood * row.pauseMs) / 1000))
+      if (isTooLong(who, row))
+        row.waiting.pop()?.refuse(tooMany('sandboxes waiting to be made', (mostOfFlood * row.pauseMs) / 1000))
       shorten(who, row)
     })
   }
@@ -80,7 +83,8 @@ export function createLanes(
       if (hasLeft) return
       hasLeft = true
       clearTimeout(timer)
-      row.isFlood ||= wasHeld(who)
+      // Whoever asks for one after another by now has no flood any more, however soon the next one comes.
+      row.isFlood = wasHeld(who) || (row.isFlood && row.waiting.length > 0)
       const { timesAsLong, atMostMs } = row.isFlood ? ofFlood : ofCrowd
       row.pauseMs = Math.min(atMostMs, timesAsLong * (now() - takenAt))
       if (isCrowd(who, row)) setTimeout(free, row.pauseMs).unref()
