@@ -136,7 +136,7 @@ describe('lanes', () => {
     ;(await first)?.()
     await settle(100)
     expect(told.map(({ each }) => each)).toEqual(Array.from({ length: 35 }, (_, each) => 99 - each))
-    expect(told[0]?.why).toMatchObject({ code: 'TOO_MANY_REQUESTS', facts: { retryAfterSeconds: 64 } })
+    expect(told[0]?.why).toMatchObject({ code: 'TOO_MANY_REQUESTS', facts: { retryAfterSeconds: 30 } })
     void take(100)
     await settle(10)
     expect(told.at(-1)?.each, 'whoever comes later, too').toBe(100)

@@ -25,16 +25,15 @@ const heavyMs = 50
 const crowd = 8
 const ofCrowd = { timesAsLong: 4, atMostMs: heavyMs } as const
 const ofFlood = { timesAsLong: 200, atMostMs: 2000 } as const
-/** Whoever comes behind so many would wait for a minute, and can be told so. */
+/** So many of a flood take about half a minute, and whoever comes behind them can be told so. */
 const mostOfFlood = 64
+const tooManyWaiting = tooMany('sandboxes waiting to be made', 30)
 
 interface Row {
   taken: number
   /** Until the last of it has begun. */
   isFlood: boolean
   isGettingShorter: boolean
-  /** After its last piece. */
-  pauseMs: number
   readonly waiting: Waiting[]
 }
 
@@ -67,8 +66,7 @@ export function createLanes(
     row.isGettingShorter = true
     setImmediate(() => {
       row.isGettingShorter = false
-      if (isTooLong(who, row))
-        row.waiting.pop()?.refuse(tooMany('sandboxes waiting to be made', (mostOfFlood * row.pauseMs) / 1000))
+      if (isTooLong(who, row)) row.waiting.pop()?.refuse(tooManyWaiting)
       shorten(who, row)
     })
   }
@@ -86,8 +84,7 @@ export function createLanes(
       // Whoever asks for one after another by now has no flood any more, however soon the next one comes.
       row.isFlood = wasHeld(who) || (row.isFlood && row.waiting.length > 0)
       const { timesAsLong, atMostMs } = row.isFlood ? ofFlood : ofCrowd
-      row.pauseMs = Math.min(atMostMs, timesAsLong * (now() - takenAt))
-      if (isCrowd(who, row)) setTimeout(free, row.pauseMs).unref()
+      if (isCrowd(who, row)) setTimeout(free, Math.min(atMostMs, timesAsLong * (now() - takenAt))).unref()
       else setImmediate(free)
       shorten(who, row)
     }
@@ -107,4 +104,4 @@ export function createLanes(
   }
 }
 
-const newRow = (): Row => ({ taken: 0, isFlood: false, isGettingShorter: false, pauseMs: 0, waiting: [] })
+const newRow = (): Row => ({ taken: 0, isFlood: false, isGettingShorter: false, waiting: [] })
