@@ -28,25 +28,29 @@ export interface HeldTenure extends Tenure {
   touch(): void
 }
 
-interface Lossy extends Work {
-  lose(): void
-}
+// Not an AbortSignal: every command and every operation on a file begins one, and hardly any is ever lost. A class for the same reason: an
+// object that is written down with a getter costs V8 a hidden class of its own.
+class BegunWork implements Work {
+  readonly end: () => void
+  #isLost = false
+  #endStarted: (() => void) | undefined
 
-// Not an AbortSignal: every command and every operation on a file begins one, and hardly any is ever lost.
-function beginWork(end: () => void): Lossy {
-  let isLost = false
-  let endStarted: (() => void) | undefined
-  return {
-    get isLost() {
-      return isLost
-    },
-    whenLost: (stop) => (endStarted = stop),
-    lose() {
-      if (isLost) return
-      isLost = true
-      endStarted?.()
-    },
-    end,
+  constructor(end: (work: BegunWork) => void) {
+    this.end = () => end(this)
+  }
+
+  get isLost(): boolean {
+    return this.#isLost
+  }
+
+  whenLost(stop: () => void): void {
+    this.#endStarted = stop
+  }
+
+  lose(): void {
+    if (this.#isLost) return
+    this.#isLost = true
+    this.#endStarted?.()
   }
 }
 
@@ -61,7 +65,7 @@ export function createTenure({ id, clock, onRest }: TenureOptions): HeldTenure {
   let token = 0
   let usableUntilMs = 0
   let usedAtMs = clock.nowMs()
-  const works = new Set<Lossy>()
+  const works = new Set<BegunWork>()
 
   const endWorks = (): void => works.forEach((work) => work.lose())
   const isUsable = (): boolean => phase === 'held' && clock.nowMs() < usableUntilMs
@@ -72,8 +76,8 @@ export function createTenure({ id, clock, onRest }: TenureOptions): HeldTenure {
       endWorks()
       throw lost()
     }
-    const work = beginWork(() => {
-      if (!works.delete(work)) return
+    const work = new BegunWork((ended) => {
+      if (!works.delete(ended)) return
       usedAtMs = clock.nowMs()
       if (works.size === 0) onRest(id)
     })

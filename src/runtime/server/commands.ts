@@ -4,7 +4,7 @@ import type { ExecResult, RunOptions } from '../../contract/exec.ts'
 import { newExecId, type ExecId } from '../../contract/ids.ts'
 import type { Sandbox } from '../../contract/sandbox.ts'
 import { GloveboxError } from '../../errors/error.ts'
-import { openJournal, type JournalPosition, type JournalPart } from './journal.ts'
+import { type Journal, type JournalPart, type JournalPosition, openJournal, type StreamName } from './journal.ts'
 import type { Shelf } from './shelf.ts'
 
 /** Ended ones are kept for readers that come back; the oldest of a sandbox make room. */
@@ -84,77 +84,105 @@ export function openCommands(sandbox: Runner, shelf: Shelf): HostedCommands {
   }
 }
 
+type StartOptions = Omit<RunOptions, 'signal' | 'onStdout' | 'onStderr'>
+
 function startCommand(
   sandbox: Runner,
   command: Command,
-  options: Omit<RunOptions, 'signal' | 'onStdout' | 'onStderr'>,
+  options: StartOptions,
   counted: (work: Promise<ExecResult>) => Promise<ExecResult>,
 ): HostedCommand {
-  const execId = newExecId()
   const stopping = new AbortController()
   const limits = limitsOf(sandbox)
   const journal = openJournal(limits)
-  const toldBy = (end: ExecResult): ExecResult => ({
-    ...end,
-    stdout: journal.text('stdout'),
-    stderr: journal.text('stderr'),
+  const work = sandbox.commands.run(command, {
+    ...options,
+    signal: stopping.signal,
+    keepBytes: keptBesideBytes,
+    lentChunks: true,
+    onStdout: (chunk) => journal.add('stdout', chunk),
+    onStderr: (chunk) => journal.add('stderr', chunk),
   })
-  let ending: ExecResult | undefined
-  let failure: Error | undefined
-  const settled = counted(
-    sandbox.commands.run(command, {
-      ...options,
-      signal: stopping.signal,
-      keepBytes: keptBesideBytes,
-      lentChunks: true,
-      onStdout: (chunk) => journal.add('stdout', chunk),
-      onStderr: (chunk) => journal.add('stderr', chunk),
-    }),
-  ).then(
-    (done) => {
-      ending = {
-        ...done,
-        execId,
-        stdoutBytes: nothing,
-        stderrBytes: nothing,
-        stdoutTruncated: done.stdoutTotalBytes > limits.stdout,
-        stderrTruncated: done.stderrTotalBytes > limits.stderr,
-      }
-      journal.end()
-      return toldBy(ending)
-    },
-    (error: unknown) => {
-      failure = error instanceof Error ? error : new Error(String(error))
-      journal.end()
-      throw error
-    },
-  )
-  settled.catch(() => {})
-  return {
-    execId,
-    startedAt: new Date().toISOString(),
-    get result() {
-      return ending === undefined ? undefined : toldBy(ending)
-    },
-    get keptBytes() {
-      return journal.keptBytes
-    },
-    get isOver() {
-      return ending !== undefined || failure !== undefined
-    },
-    get failure() {
-      return failure
-    },
-    settled,
-    async *follow(after, signal) {
-      let at = after
-      for await (const part of journal.read(after, signal)) {
-        at = part.next
-        yield { kind: 'output', part }
-      }
-      if (!signal.aborted) yield { kind: 'ended', at, result: await settled }
-    },
-    cancel: () => stopping.abort(),
+  return new StartedCommand({ work: counted(work), limits, journal, stopping })
+}
+
+interface Started {
+  readonly work: Promise<ExecResult>
+  readonly limits: Readonly<Record<StreamName, number>>
+  readonly journal: Journal
+  readonly stopping: AbortController
+}
+
+/** A class, and not an object that is written down with getters: V8 makes a hidden class for each of those, and keeps it long. */
+class StartedCommand implements HostedCommand {
+  readonly execId = newExecId()
+  readonly startedAt = new Date().toISOString()
+  readonly settled: Promise<ExecResult>
+  readonly #started: Started
+  #ending: ExecResult | undefined
+  #failure: Error | undefined
+
+  constructor(started: Started) {
+    this.#started = started
+    this.settled = started.work.then(
+      (result) => this.#ended(result),
+      (error: unknown) => this.#failed(error),
+    )
+    this.settled.catch(() => {})
+  }
+
+  get result(): ExecResult | undefined {
+    return this.#ending === undefined ? undefined : this.#toldBy(this.#ending)
+  }
+
+  get keptBytes(): number {
+    return this.#started.journal.keptBytes()
+  }
+
+  get isOver(): boolean {
+    return this.#ending !== undefined || this.#failure !== undefined
+  }
+
+  get failure(): Error | undefined {
+    return this.#failure
+  }
+
+  async *follow(after: JournalPosition, signal: AbortSignal): AsyncGenerator<CommandEvent> {
+    let at = after
+    for await (const part of this.#started.journal.read(after, signal)) {
+      at = part.next
+      yield { kind: 'output', part }
+    }
+    if (!signal.aborted) yield { kind: 'ended', at, result: await this.settled }
+  }
+
+  cancel(): void {
+    this.#started.stopping.abort()
+  }
+
+  #ended(done: ExecResult): ExecResult {
+    const { limits, journal } = this.#started
+    this.#ending = {
+      ...done,
+      execId: this.execId,
+      stdoutBytes: nothing,
+      stderrBytes: nothing,
+      stdoutTruncated: done.stdoutTotalBytes > limits.stdout,
+      stderrTruncated: done.stderrTotalBytes > limits.stderr,
+    }
+    journal.end()
+    return this.#toldBy(this.#ending)
+  }
+
+  #failed(error: unknown): never {
+    this.#failure = error instanceof Error ? error : new Error(String(error))
+    this.#started.journal.end()
+    throw error
+  }
+
+  #toldBy(end: ExecResult): ExecResult {
+    const { journal } = this.#started
+    return { ...end, stdout: journal.text('stdout'), stderr: journal.text('stderr') }
   }
 }
 

@@ -18,7 +18,7 @@ export interface JournalPart {
 export interface Journal {
   add(stream: StreamName, chunk: Uint8Array): void
   end(): void
-  readonly keptBytes: number
+  keptBytes(): number
   /** All that is kept, as text. */
   text(stream: StreamName): string
   read(after: JournalPosition, signal: AbortSignal): AsyncGenerator<JournalPart>
@@ -77,9 +77,7 @@ export function openJournal(limits: Readonly<Record<StreamName, number>>): Journ
       for (const each of [kept.stdout, kept.stderr]) each.buffer = Buffer.from(each.buffer.subarray(0, each.length))
       wake()
     },
-    get keptBytes() {
-      return kept.stdout.length + kept.stderr.length
-    },
+    keptBytes: () => kept.stdout.length + kept.stderr.length,
     text: (stream) => decode(kept[stream]),
     async *read(after, signal) {
       let at = after

@@ -9,7 +9,7 @@ import { renderForOperator } from '../../errors/render.ts'
 import type { AuditLog } from '../../runtime/audit.ts'
 import type { Answer, EventSource } from './answer.ts'
 import { requireScope } from './auth.ts'
-import { readBytes } from './body.ts'
+import { type CallInput, nobody, RequestCall } from './call.ts'
 import type { Deliveries } from './deliveries.ts'
 import type { Drain } from './drain.ts'
 import type { Entry } from './gate.ts'
@@ -23,8 +23,8 @@ import type { Principal } from './principal.ts'
 import { isFault, problemOf } from './problem.ts'
 import { recorded, unrecorded } from './recorded.ts'
 import type { Refusals } from './refusals.ts'
-import { check, queryOf, readBody, refuseQuery, sha256Of } from './request.ts'
-import { respond, respondProblem } from './respond.ts'
+import { check, queryOf, readBody, refuseQuery } from './request.ts'
+import { respond, sendProblem } from './respond.ts'
 import type { Call, Route } from './route.ts'
 import { streamEvents } from './sse.ts'
 import { matcherOf } from './table.ts'
@@ -120,7 +120,7 @@ async function answer(c: Context<Env>, route: Route, hand: InHand): Promise<Resp
   if (incoming.method === 'OPTIONS' && origin !== undefined)
     return respond({ kind: 'empty', status: 204, headers: preflightHeaders }, responding(c, hand))
   if (route.scope === 'open')
-    return respond(await route.handle(callOf(c, route, nobody, { hand }), unrecorded), responding(c, hand))
+    return respond(await route.handle(callOf(c, route, nobody, hand), unrecorded), responding(c, hand))
 
   if (principal === undefined) throw new Error('a request without a token came to a route that asks for one')
   serving.principal = principal
@@ -134,76 +134,47 @@ async function perform(c: Context<Env>, route: Route, principal: Principal, hand
   const { parts } = hand
   const { incoming } = c.env
   const url = incoming.url ?? ''
-  if (route.tag === 'none') return route.handle(callOf(c, route, principal, { hand }), unrecorded)
+  if (route.tag === 'none') return route.handle(callOf(c, route, principal, hand), unrecorded)
   const params = check('path', route.params, c.req.param())
   if (route.query === undefined) refuseQuery(url)
   const query = check('query', route.query, route.query === undefined ? {} : queryOf(url))
   const { value, bytes } = await readBody(incoming, route, parts.limits)
-  const input = { hand, params, query, body: value, bytes }
-  if (route.isHeavy === true) return performHeavy(c, route, principal, input)
-  const call = callOf(c, route, principal, input)
+  const input = { params, query, body: value, bytes }
+  if (route.isHeavy === true) return performHeavy(c, route, principal, { hand, input })
+  const call = callOf(c, route, principal, hand, input)
   return route.method === 'get' ? route.handle(call, unrecorded) : recorded(c.req.path, route, call, parts)
 }
 
-async function performHeavy(c: Context<Env>, route: Route, principal: Principal, input: Input): Promise<Answer> {
-  const { parts } = input.hand
+interface Heavy {
+  readonly hand: InHand
+  readonly input: CallInput
+}
+
+async function performHeavy(
+  c: Context<Env>,
+  route: Route,
+  principal: Principal,
+  { hand, input }: Heavy,
+): Promise<Answer> {
+  const { parts } = hand
   const { leave, isOfCrowd } = await parts.lanes.take(principal.actor)
   try {
     if (c.env.incoming.socket.destroyed)
       throw new GloveboxError('CANCELLED', 'Cannot go on: whoever asked for it has gone')
-    return await recorded(c.req.path, route, callOf(c, route, principal, { ...input, isOfCrowd }), parts)
+    return await recorded(c.req.path, route, callOf(c, route, principal, hand, { ...input, isOfCrowd }), parts)
   } finally {
     leave()
   }
 }
 
-const nobody: Principal = {
-  tokenId: '',
-  scopes: new Set(),
-  project: '',
-  actor: 'nobody',
-  expiresAt: null,
-  stillGood: async () => true,
-}
-
-interface Input extends Partial<Pick<Call, 'params' | 'query' | 'body' | 'isOfCrowd'>> {
-  readonly hand: InHand
-  readonly bytes?: Uint8Array
-}
-
-function callOf(c: Context<Env>, route: Route, principal: Principal, input: Input): Call {
-  const { incoming, outgoing } = c.env
-  let gone: AbortController | undefined
-  return {
-    requestId: input.hand.serving.requestId,
-    principal,
-    params: input.params,
-    query: input.query,
-    body: input.body,
-    isOfCrowd: input.isOfCrowd ?? false,
-    get bodySha256() {
-      return sha256Of(incoming, input.bytes ?? new Uint8Array())
-    },
-    get signal() {
-      gone ??= abortedWith(outgoing)
-      return gone.signal
-    },
-    header: (name) => {
-      const value = incoming.headers[name]
-      return Array.isArray(value) ? value[0] : value
-    },
-    bytes: () => readBytes(incoming, route.rawBody?.maxBytes ?? 0),
-  }
-}
-
-function abortedWith(outgoing: HttpBindings['outgoing']): AbortController {
-  const gone = new AbortController()
-  if (outgoing.destroyed) gone.abort()
-  outgoing.once('close', () => {
-    if (!outgoing.writableFinished) gone.abort()
-  })
-  return gone
-}
+const callOf = (
+  { env: { incoming, outgoing } }: Context<Env>,
+  route: Route,
+  principal: Principal,
+  { serving: { requestId } }: InHand,
+  input: CallInput = {},
+): Call =>
+  new RequestCall({ incoming, outgoing, requestId, principal, maxRawBytes: route.rawBody?.maxBytes ?? 0 }, input)
 
 /** How the adapter is told that nothing is left to be sent. */
 const alreadySent = new Response(null, { headers: { 'x-hono-already-sent': 'true' } })
@@ -269,7 +240,12 @@ function refuse(c: Context<Env>, error: unknown, route: Route, { parts, serving 
     const stack = error instanceof GloveboxError || !(error instanceof Error) ? undefined : error.stack
     parts.log.error({ requestId, ...renderForOperator(error), stack }, 'a request could not be answered')
   }
-  return respondProblem(problemOf(error, requestId), headers)
+  const { outgoing } = c.env
+  const told = problemOf(error, requestId)
+  // Past the router: of a crowd that is refused, each would wait for a Response to be built and read again.
+  sendProblem(outgoing, told, headers)
+  serving.status = told.status
+  return alreadySent
 }
 
 function tell(c: Context<Env>, route: Route, { parts, serving, status }: InHand & { readonly status: number }): void {

@@ -31,7 +31,7 @@ function gather(source: Readable, { maxBytes, declared }: Expected): Promise<Buf
   return new Promise((resolve, reject) => {
     const gathered = createPieces()
     const onData = (chunk: Buffer): void => {
-      if (gathered.total + chunk.length > maxBytes) return stop(() => reject(tooLarge(maxBytes)))
+      if (gathered.total() + chunk.length > maxBytes) return stop(() => reject(tooLarge(maxBytes)))
       gathered.add(chunk, { isAll: chunk.length === declared })
     }
     const onEnd = (): void => stop(() => resolve(gathered.whole()))
@@ -54,7 +54,7 @@ const smallBytes = 4 * 1024
 const slabBytes = 16 * 1024
 
 interface Pieces {
-  readonly total: number
+  total(): number
   add(chunk: Buffer, of: { readonly isAll: boolean }): void
   whole(): Buffer
 }
@@ -69,9 +69,7 @@ function createPieces(): Pieces {
     from = to
   }
   return {
-    get total() {
-      return total
-    },
+    total: () => total,
     add(chunk, { isAll }) {
       total += chunk.length
       if (isAll || chunk.length >= smallBytes) {
