@@ -31,9 +31,16 @@ const backlog = 4096
 export interface Listeners {
   readonly onRequest: RequestListener
   readonly onUpgrade: UpgradeListener
+  /** Who asks for something, and would wait for a crowd. */
+  readonly isAnybodyThere: () => boolean
 }
 
-export async function listen(place: Place, { onRequest, onUpgrade }: Listeners, limits: Limits): Promise<Listening> {
+export async function listen(
+  place: Place,
+  { onRequest, onUpgrade, isAnybodyThere }: Listeners,
+  limits: Limits,
+): Promise<Listening> {
+  const arrivals = createArrivals({ isAnybodyThere, mostWaiting: limits.connections })
   const server = createServer(
     {
       maxHeaderSize: limits.headerBytes,
@@ -46,41 +53,62 @@ export async function listen(place: Place, { onRequest, onUpgrade }: Listeners, 
       // test/e2e/server-transport: "what two readers could read differently is refused"
       insecureHTTPParser: false,
     },
-    (incoming, outgoing) => void onRequest(incoming, outgoing),
+    (incoming, outgoing) => {
+      arrivals.heard(incoming.socket)
+      void onRequest(incoming, outgoing)
+    },
   )
   server.maxConnections = limits.connections
-  const arrivals = paceArrivals(server)
-  server.on('clientError', refuseUnread)
-  server.on('upgrade', onUpgrade)
+  server.on('clientError', (error: ParseError, socket) => {
+    arrivals.heard(socket)
+    refuseUnread(error, socket)
+  })
+  server.on('upgrade', (incoming: IncomingMessage, socket, head) => {
+    arrivals.heard(socket)
+    onUpgrade(incoming, socket, head)
+  })
   await open(server, place)
+  paceArrivals(server, arrivals)
   const address = server.address()
   return {
     port: typeof address === 'object' && address !== null ? address.port : undefined,
     close: () =>
       new Promise((resolve) => {
+        arrivals.beginAll()
         server.close(() => resolve())
         server.closeIdleConnections()
       }),
-    closeNow() {
-      arrivals.closeNow()
-      server.closeAllConnections()
-    },
+    closeNow: () => server.closeAllConnections(),
   }
 }
 
-/** Node's own listener begins to read a connection in the moment in which it comes. */
-function paceArrivals(server: Server): Arrivals {
-  const arrivals = createArrivals()
-  const listeners = server.listeners('connection')
-  server.removeAllListeners('connection')
-  Object.assign(server, { pauseOnConnect: true })
-  server.on('connection', (socket: Socket) =>
-    arrivals.come(socket, () => {
-      for (const listener of listeners) Reflect.apply(listener, server, [socket])
-      socket.resume()
-    }),
-  )
-  return arrivals
+/** What Node keeps of a listening socket. It calls `onconnection` once for each connection that the kernel hands over, and does not turn to
+ * anybody else before the last of them. */
+interface Listener {
+  onconnection(status: number, client?: Accepted): void
+}
+interface Accepted {
+  close(): void
+}
+
+/** Node's own `onconnection` makes a socket of a connection and begins to read it, which takes long enough for the next ones to come. Only
+ * the descriptor is taken at once; the rest has its turn. */
+function paceArrivals(server: Server, arrivals: Arrivals): void {
+  const { _handle: listener } = server as Server & { readonly _handle?: Partial<Listener> | null }
+  const accept = listener?.onconnection
+  if (listener === undefined || listener === null || accept === undefined)
+    throw new Error('this version of Node keeps its listening sockets in another way')
+  let made: Socket | undefined
+  server.on('connection', (socket) => (made = socket))
+  const begin = (status: number, client?: Accepted): Socket | undefined => {
+    made = undefined
+    Reflect.apply(accept, listener, [status, client])
+    return made
+  }
+  listener.onconnection = (status, client) => {
+    if (client === undefined) begin(status)
+    else arrivals.come({ begin: () => begin(status, client), close: () => client.close() })
+  }
 }
 
 function open(server: Server, place: Place): Promise<void> {

@@ -16,3 +16,14 @@ it('whoever is the only one to have asked lately is alone', () => {
   expect(presence.isAlone('a'), 'b was seen more than 250 ms ago').toBe(true)
   expect(presence.isAlone('b')).toBe(false)
 })
+
+it('whoever has asked within a quarter of a second is there', () => {
+  let now = 0
+  const presence = createPresence(() => now)
+  expect(presence.isAnybodyThere()).toBe(false)
+  presence.seen('a')
+  now = 250
+  expect(presence.isAnybodyThere()).toBe(true)
+  now = 251
+  expect(presence.isAnybodyThere()).toBe(false)
+})

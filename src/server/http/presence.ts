@@ -5,6 +5,8 @@ export interface Presence {
   seen(who: string): void
   /** Nobody else has asked for anything lately. */
   isAlone(who: string): boolean
+  /** Somebody has asked for something lately. */
+  isAnybodyThere(): boolean
 }
 
 /** Whoever has asked for something so recently is there. */
@@ -25,5 +27,6 @@ export function createPresence(now: () => number = () => performance.now()): Pre
       lastAt = now()
     },
     isAlone: (who) => now() - (last === who ? otherAt : lastAt) > presentMs,
+    isAnybodyThere: () => now() - lastAt <= presentMs,
   }
 }

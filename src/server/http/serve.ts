@@ -105,7 +105,11 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     void Promise.resolve(route(incoming, outgoing)).finally(entry.leave)
   })
   const onUpgrade = createUpgrader({ ...parts, tickets, onRequest })
-  const listening = await listen(place, { onRequest, onUpgrade }, limits)
+  const listening = await listen(
+    place,
+    { onRequest, onUpgrade, isAnybodyThere: () => presence.isAnybodyThere() },
+    limits,
+  )
   for (const host of hostsOf(place, listening.port, options.allowHosts ?? [])) hosts.add(host)
 
   const { execs } = opened.execs
