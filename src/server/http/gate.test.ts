@@ -19,6 +19,16 @@ const open = defineRoute({
   answers: {},
   handle: () => Promise.reject(new Error('not called here')),
 })
+const heavy = defineRoute({
+  method: 'get',
+  path: '/heavy',
+  tag: 'sandboxes',
+  summary: '',
+  scope: 'exec',
+  isHeavy: true,
+  answers: {},
+  handle: () => Promise.reject(new Error('not called here')),
+})
 const principal = {
   tokenId: 'tok_1',
   scopes: new Set(['read'] as const),
@@ -43,7 +53,7 @@ async function startGate(change: Partial<GateParts> = {}) {
   let refused = 0
   const gate = createGate(
     {
-      routes: [open],
+      routes: [open, heavy],
       rules: { hosts, origins: new Set(['https://page.example']), limits: { urlBytes: 1000 } },
       authenticate: (header) => {
         if (header === 'Bearer good') return principal
@@ -63,6 +73,7 @@ async function startGate(change: Partial<GateParts> = {}) {
       rounds: createRounds(),
       presence: createPresence(),
       hold: createHold(),
+      lanes: { refusalOf: () => undefined },
       leftovers: createLeftovers(),
       refusals: { note: (refusal) => void noted.push(refusal), flush: async () => {} },
       metrics: { refused: () => (refused += 1) },
@@ -136,6 +147,17 @@ describe('the gate', () => {
     for (let each = 0; each < 6; each++) expect((await ask('/healthz?x')).status).toBe(200)
     expect((await ask('/x', good)).status).toBe(200)
     expect(entries.map(({ principal: who }) => who?.actor).filter(Boolean)).toEqual(['token:tok_1'])
+  })
+
+  it('refuses heavy work for which no more may wait before anything of it is read, and nothing else', async () => {
+    const full = new GloveboxError('TOO_MANY_REQUESTS', 'Cannot answer now: too many wait')
+    const { ask, entries, noted } = await startGate({ lanes: { refusalOf: () => full } })
+    expect((await ask('/heavy?x', good)).status).toBe(429)
+    expect([entries.length, noted.map(({ actor }) => actor)]).toEqual([0, ['token:tok_1']])
+    // It has left: two at a time may be asked for, and this is the third.
+    expect((await ask('/heavy', good)).status).toBe(429)
+    expect((await ask('/light', good)).status).toBe(200)
+    expect(entries).toHaveLength(1)
   })
 
   it('hands on what the guard refuses, with no token looked at', async () => {

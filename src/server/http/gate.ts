@@ -7,6 +7,7 @@ import type { Authenticate } from './auth.ts'
 import type { Drain } from './drain.ts'
 import { guard, originHeaders, type GuardRules } from './guard.ts'
 import type { Hold } from './hold.ts'
+import type { Lanes } from './lanes.ts'
 import type { Leftovers } from './leftovers.ts'
 import type { RequestListener } from './listen.ts'
 import type { Metrics } from './metrics.ts'
@@ -44,6 +45,7 @@ export interface GateParts {
   readonly rounds: Rounds
   readonly presence: Pick<Presence, 'seen'>
   readonly hold: Hold
+  readonly lanes: Pick<Lanes, 'refusalOf'>
   readonly leftovers: Leftovers
   readonly refusals: Refusals
   readonly metrics: Pick<Metrics, 'refused'>
@@ -53,7 +55,8 @@ export interface GateParts {
 export type Onward = (entry: Entry, incoming: IncomingMessage, outgoing: ServerResponse) => unknown
 
 export function createGate(parts: GateParts, onward: Onward): RequestListener {
-  const isOpen = openRequests(parts.routes)
+  const isOpen = requestsTo(parts.routes.filter(({ scope }) => scope === 'open'))
+  const isHeavy = requestsTo(parts.routes.filter((route) => route.isHeavy === true))
 
   const admit = (given: Asked, incoming: IncomingMessage, outgoing: ServerResponse): void => {
     const who = given.principal?.actor ?? addressOf(incoming)
@@ -61,6 +64,12 @@ export function createGate(parts: GateParts, onward: Onward): RequestListener {
     if (leave instanceof GloveboxError) return refuse(leave, { parts, who, given, incoming, outgoing })
     // Strangers make nobody wait.
     if (given.principal !== undefined) parts.presence.seen(who)
+    const tooMany = isHeavy(incoming) ? parts.lanes.refusalOf(who) : undefined
+    if (tooMany !== undefined) {
+      leave()
+      // Within its share of requests, so it is not held.
+      return answerRefused(tooMany, { parts, who, given, incoming, outgoing })
+    }
     parts.rounds.begin(who, () => {
       // Whoever has gone since is not waited for, and nothing is begun for it.
       if (incoming.socket.destroyed) leave()
@@ -83,7 +92,7 @@ export function createGate(parts: GateParts, onward: Onward): RequestListener {
     } catch (why) {
       return admit({ ...known, refusal: asError(why) }, incoming, outgoing)
     }
-    if (isOpen(method, url) || (method === 'OPTIONS' && origin !== undefined))
+    if (isOpen(incoming) || (method === 'OPTIONS' && origin !== undefined))
       return onward({ ...known, origin, leave: () => {} }, incoming, outgoing)
     const principal = parts.authenticate(headers.authorization)
     if (!(principal instanceof Promise)) return admit({ ...known, origin, principal }, incoming, outgoing)
@@ -94,13 +103,12 @@ export function createGate(parts: GateParts, onward: Onward): RequestListener {
   }
 }
 
-/** Those that ask for no token, by their very address; whatever else leads there is asked for one. */
-function openRequests(routes: readonly Route[]): (method: string, url: string) => boolean {
-  const paths = new Set(routes.filter(({ scope }) => scope === 'open').map(({ path }) => path as string))
-  return (method, url) => {
-    if (method !== 'GET' && method !== 'HEAD') return false
+/** By their very address. Whatever else leads to a route is told from others when it is routed, and asked for a token before. */
+function requestsTo(routes: readonly Route[]): (request: IncomingMessage) => boolean {
+  const known = new Set(routes.map(({ method, path }) => `${method.toUpperCase()} ${path}`))
+  return ({ method = '', url = '' }) => {
     const query = url.indexOf('?')
-    return paths.has(query < 0 ? url : url.slice(0, query))
+    return known.has(`${method === 'HEAD' ? 'GET' : method} ${query < 0 ? url : url.slice(0, query)}`)
   }
 }
 
@@ -118,16 +126,28 @@ interface Refused {
   readonly outgoing: ServerResponse
 }
 
-function refuse(error: GloveboxError, { parts, who, given, incoming, outgoing }: Refused): void {
-  const { requestId, origin } = given
+function refuse(error: GloveboxError, refused: Refused): void {
+  const { parts, who, incoming } = refused
+  note(error, refused)
+  parts.hold.refuse(who, incoming.socket, () => sendRefusal(error, refused))
+}
+
+function answerRefused(error: GloveboxError, refused: Refused): void {
+  note(error, refused)
+  sendRefusal(error, refused)
+}
+
+function note({ code }: GloveboxError, { parts, who, given: { requestId } }: Refused): void {
   parts.metrics.refused()
-  parts.refusals.note({ code: error.code, actor: isAddress(who) ? 'nobody' : who, route: '*', requestId })
-  parts.hold.refuse(who, incoming.socket, () => {
-    const ends = parts.leftovers.closeBehind(incoming) || parts.drain.isDraining
-    sendProblem(outgoing, problemOf(error, requestId), {
-      'x-request-id': requestId,
-      ...(origin === undefined ? {} : originHeaders(origin)),
-      ...(ends ? { connection: 'close' } : {}),
-    })
+  parts.refusals.note({ code, actor: isAddress(who) ? 'nobody' : who, route: '*', requestId })
+}
+
+function sendRefusal(error: GloveboxError, { parts, given, incoming, outgoing }: Refused): void {
+  const { requestId, origin } = given
+  const ends = parts.leftovers.closeBehind(incoming) || parts.drain.isDraining
+  sendProblem(outgoing, problemOf(error, requestId), {
+    'x-request-id': requestId,
+    ...(origin === undefined ? {} : originHeaders(origin)),
+    ...(ends ? { connection: 'close' } : {}),
   })
 }

@@ -143,6 +143,31 @@ describe('lanes', () => {
     clearInterval(asking)
   })
 
+  it('beside others only as many of a crowd wait as a token may have sandboxes, and that is known before one is asked for', async () => {
+    const presence = createPresence()
+    const lanes = createLanes(presence, patient)
+    const asks = (): void => ['b', 'a'].forEach((who) => presence.seen(who))
+    asks()
+    const asking = setInterval(asks, 10)
+    const refused: unknown[] = []
+    const take = (): void => void lanes.take('a').catch((why: unknown) => refused.push(why))
+    // One of them begins.
+    for (let each = 0; each < 128; each += 1) take()
+    expect(lanes.refusalOf('a')).toBeUndefined()
+    take()
+    expect(lanes.refusalOf('a')).toMatchObject({ code: 'TOO_MANY_REQUESTS', facts: { retryAfterSeconds: 5 } })
+    expect(lanes.refusalOf('b'), 'another is not asked to wait for it').toBeUndefined()
+    await settle(10)
+    expect(refused).toEqual([])
+    // Some are always on their way from the door to here.
+    take()
+    await settle(10)
+    expect(refused).toMatchObject([{ code: 'TOO_MANY_REQUESTS' }])
+    clearInterval(asking)
+    await settle(300)
+    expect(lanes.refusalOf('a'), 'whoever is alone waits for nobody').toBeUndefined()
+  })
+
   it('a piece is told that it is one of a crowd while many wait behind it and others are there', async () => {
     const presence = createPresence()
     const lanes = createLanes(presence, patient)

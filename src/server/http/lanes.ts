@@ -1,7 +1,8 @@
 // How much heavy work of one caller is under way at once. Making a sandbox keeps this process and the host busy for some milliseconds at
 // a time. Whoever is alone may have as much of it under way as it likes. While others ask for anything, each caller has one piece at a
 // time; and a crowd of them leaves room: after each piece, others have the host for several times as long as it took, and for much longer
-// if the crowd is one of somebody who was refused and came all the same. Of such a one only so many wait as will have their turn soon.
+// if the crowd is one of somebody who was refused and came all the same. Of each only so many wait as will have their turn soon.
+import type { GloveboxError } from '../../errors/error.ts'
 import type { Hold } from './hold.ts'
 import type { Presence } from './presence.ts'
 import { tooMany } from './throttle.ts'
@@ -10,6 +11,8 @@ export interface Lanes {
   /** Settles when the caller's work may begin, in the order in which it was asked for. TOO_MANY_REQUESTS where it would be much too long
    * until then; the last ones first. */
   take(who: string): Promise<Lane>
+  /** Of the next one that would be asked for, if so many wait already that it would be. Known before anything of it is read. */
+  refusalOf(who: string): GloveboxError | undefined
 }
 
 export interface Lane {
@@ -25,9 +28,10 @@ const heavyMs = 50
 const crowd = 8
 const ofCrowd = { timesAsLong: 4, atMostMs: heavyMs } as const
 const ofFlood = { timesAsLong: 200, atMostMs: 2000 } as const
+/** As many as a token may have, unless the operator says otherwise. At a crowd's pace they take some seconds. */
+const mostOfCrowd = { waiting: 128, refusal: tooMany('sandboxes waiting to be made', 5) } as const
 /** So many of a flood take about half a minute, and whoever comes behind them can be told so. */
-const mostOfFlood = 64
-const tooManyWaiting = tooMany('sandboxes waiting to be made', 30)
+const mostOfFlood = { waiting: 64, refusal: tooMany('sandboxes waiting to be made', 30) } as const
 
 interface Row {
   taken: number
@@ -58,15 +62,15 @@ export function createLanes(
   }
   const isCrowd = (who: string, { isFlood, waiting }: Row): boolean =>
     (isFlood || waiting.length >= crowd) && !isAlone(who)
-  const isTooLong = (who: string, { isFlood, waiting }: Row): boolean =>
-    isFlood && waiting.length > mostOfFlood && !isAlone(who)
+  const mostOf = ({ isFlood }: Row) => (isFlood ? mostOfFlood : mostOfCrowd)
+  const isTooLong = (who: string, row: Row): boolean => row.waiting.length > mostOf(row).waiting && !isAlone(who)
   /** One in each turn of the event loop: a refusal is an answer, and costs something too. */
   const shorten = (who: string, row: Row): void => {
     if (row.isGettingShorter || !isTooLong(who, row)) return
     row.isGettingShorter = true
     setImmediate(() => {
       row.isGettingShorter = false
-      if (isTooLong(who, row)) row.waiting.pop()?.refuse(tooManyWaiting)
+      if (isTooLong(who, row)) row.waiting.pop()?.refuse(mostOf(row).refusal)
       shorten(who, row)
     })
   }
@@ -101,6 +105,12 @@ export function createLanes(
         next(who, row)
         shorten(who, row)
       }),
+    refusalOf(who) {
+      const row = rows.get(who)
+      return row === undefined || row.waiting.length < mostOf(row).waiting || isAlone(who)
+        ? undefined
+        : mostOf(row).refusal
+    },
   }
 }
 
