@@ -1,9 +1,19 @@
 // A server from its first start to its end: tokens, what it prints and logs, what it counts and records, and how it drains.
-import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
+import { behindFirstThread } from '../../src/process/own-threads.ts'
 import { start, type Started } from './command-line.ts'
 import { codeOf, startServer, type ServerGround } from './server-ground.ts'
 import { waitForRun } from './server-objects.ts'
@@ -31,6 +41,33 @@ const startAt = (place: string, flags: readonly string[]): Started =>
 afterEach(async () => {
   for (const ground of open.splice(0)) if (ground.server.child.exitCode === null) await ground.stop()
   for (const place of places.splice(0)) rmSync(place, { recursive: true, force: true })
+})
+
+describe('the threads of a server', () => {
+  /** As the kernel has it, the name in parentheses aside. */
+  const niceIn = (stat: string): number => Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[16])
+
+  it("V8's own go behind the one that answers, and neither those that we start nor sandboxes do", async () => {
+    const ground = await begin()
+    const made = await ground.call('POST', '/sandboxes', { body: { project: 'p' } })
+    const run = await ground.call('POST', `/sandboxes/${String(made.at('id'))}/commands`, {
+      body: { command: ['cat', '/proc/self/stat'] },
+    })
+    expect(niceIn(String(run.at('stdout')))).toBe(0)
+    const { pid } = ground.server.child
+    const tasks = `/proc/${pid}/task`
+    const niceOf = (thread: string | number): number => niceIn(readFileSync(`${tasks}/${thread}/stat`, 'utf8'))
+    const others = readdirSync(tasks).filter((thread) => Number(thread) !== pid)
+    expect(niceOf(pid as number)).toBe(0)
+    const lowered = others.filter((thread) => niceOf(thread) === behindFirstThread)
+    const ordinary = others.filter((thread) => niceOf(thread) === 0)
+    // Those that read and write files are as ordinary as the first.
+    expect([lowered.length > 0, ordinary.length >= 4, lowered.length + ordinary.length]).toEqual([
+      true,
+      true,
+      others.length,
+    ])
+  })
 })
 
 describe('the first start', () => {

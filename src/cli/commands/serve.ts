@@ -38,6 +38,7 @@ export async function serveCommand(flags: ServeFlags, { face, directory }: Doing
     const log = createLog({ level: flags.logLevel, write: lines.write })
     const limits = chooseLimits(flags.limit ?? {})
     const opened = await openServer({
+      isProcessOurs: true,
       sandboxLimits: limits.sandboxes,
       directory,
       data: flags.data === undefined ? undefined : resolve(directory, flags.data),

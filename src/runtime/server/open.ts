@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { BackendName } from '../../contract/backend.ts'
 import type { HostPath } from '../../contract/mount.ts'
 import type { Store } from '../../contract/store.ts'
+import { lowerOwnThreads } from '../../process/own-threads.ts'
 import { openAudit, type AuditLog } from '../audit.ts'
 import { defaultBackend } from '../create.ts'
 import { loadSettings, type Settings } from '../settings.ts'
@@ -23,6 +24,8 @@ import { openTokenDesk, type TokenDesk } from './tokens.ts'
 import { placeWorkspace } from './workspace.ts'
 
 export interface ServerRequest {
+  /** The process does nothing else, and has done nothing yet. */
+  readonly isProcessOurs?: boolean
   /** Where the search for settings begins. */
   readonly directory: string
   readonly settingsFile?: string | undefined
@@ -60,6 +63,7 @@ const auditLingerMs = 5
 
 export async function openServer(request: ServerRequest): Promise<OpenedServer> {
   const { directory, settingsFile, onFault } = request
+  if (request.isProcessOurs === true) lowerOwnThreads()
   const settings = await loadSettings({ directory, ...(settingsFile === undefined ? {} : { settingsFile }) })
   refuseModule(settings.pool)
   const state = stateHome()
