@@ -231,3 +231,72 @@ describe('a wave', () => {
     for (const answer of answers) await ground.call('DELETE', `/sandboxes/${String(answer.at('id'))}`, { token })
   })
 })
+
+describe('a crowd of connections', () => {
+  /** As long as it is there, others share the server with it. */
+  const keepAsking = (token: string) => {
+    const served: number[] = []
+    let isOver = false
+    const asking = (async () => {
+      while (!isOver) {
+        served.push((await ground.call('GET', '/sandboxes', { token })).status)
+        await delay(20)
+      }
+    })()
+    return {
+      async stop(): Promise<readonly number[]> {
+        isOver = true
+        await asking
+        return served
+      },
+    }
+  }
+
+  it('that say nothing keeps nobody out, and each of them is served when it speaks', async () => {
+    const other = keepAsking(await ground.makeToken('read', 'other'))
+    const token = await ground.makeToken('read', 'crowd')
+    const silent = Array.from({ length: 100 }, () => connect(ground.port, '127.0.0.1'))
+    await Promise.all(silent.map((socket) => new Promise((resolve) => socket.once('connect', resolve))))
+    const request = `${headOf('GET', '/sandboxes', token)}\r\n`
+    const newcomer = await speak(ground.port, (socket) => void socket.write(request), { answers: 1 })
+    expect(statusesIn(newcomer.text)).toEqual([200])
+    const told = await Promise.all(
+      silent.map(
+        (socket) =>
+          new Promise<string>((resolve) => {
+            socket.once('data', (chunk: Buffer) => resolve(chunk.toString('latin1')))
+            socket.write(request)
+          }),
+      ),
+    )
+    for (const socket of silent) socket.destroy()
+    expect(told.flatMap(statusesIn)).toEqual(silent.map(() => 200))
+    expect(new Set(await other.stop())).toEqual(new Set([200]))
+  })
+
+  it('with more creates than may wait is told so, what was taken is made, and others are served', async () => {
+    const other = keepAsking(await ground.makeToken('read', 'other'))
+    const token = await ground.makeToken('exec', 'crowd')
+    const body = '{"project":"crowd"}'
+    const length = `content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+    const heard: string[] = []
+    const creates = Array.from({ length: 300 }, async () => {
+      const say = (socket: Socket) => void socket.write(`${headOf('POST', '/sandboxes', token)}${length}`)
+      heard.push((await speak(ground.port, say, { answers: 1 })).text)
+    })
+    const refused = (): readonly string[] => heard.filter((text) => statusesIn(text)[0] === 429)
+    // Of 300 a flood may leave 64 waiting, and few are made until it is known for one.
+    await expect.poll(() => refused().length, { timeout: patienceMs }).toBeGreaterThan(150)
+    expect(refused().filter((text) => !/^retry-after: [1-9]\d*\r$/im.test(text))).toEqual([])
+    // Alone, it need not wait any longer.
+    expect(new Set(await other.stop())).toEqual(new Set([200]))
+    await Promise.all(creates)
+    expect(new Set(heard.flatMap(statusesIn))).toEqual(new Set([201, 429]))
+    const made = heard.flatMap((text) => /"id":"(sbx_\w+)"/.exec(text)?.[1] ?? [])
+    expect(made.length).toBeGreaterThanOrEqual(64)
+    for (const id of made) {
+      const removed = await ground.call('DELETE', `/sandboxes/${id}`, { token: ground.token })
+      expect(removed.status).toBe(204)
+    }
+  })
+})
