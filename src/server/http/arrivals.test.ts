@@ -108,7 +108,7 @@ describe('arrivals', () => {
     speak(begun[0] as number)
     turnOften()
     expect(begun, 'whoever speaks twice is heard once').toHaveLength(5)
-    pass(20)
+    pass(10)
     turnOften()
     expect(begun).toHaveLength(8)
   })

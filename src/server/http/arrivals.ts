@@ -37,7 +37,7 @@ const few = 8
 const pauseMs = 1
 const mostUnheard = 4
 /** Whoever says nothing for so long makes nobody wait. */
-const patienceMs = 20
+const patienceMs = 10
 const ofEventLoop: Turning = { nextTurn: setImmediate, later: (turn, ms) => setTimeout(turn, ms).unref() }
 
 export function createArrivals(
