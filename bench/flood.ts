@@ -3,6 +3,7 @@
 // measures has a processor when it needs one. The server is measured twice: sharing the cores with its own other threads and its sandboxes,
 // as it comes; and with a core for the thread that answers whenever it needs one.
 import { request } from 'node:http'
+import { availableParallelism } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import { figuresOf, type Sample, type Told } from './flood/figures.ts'
 import { type Machine, monotonicMs, runFirst, type Span, watchMachine } from './flood/machine.ts'
@@ -90,6 +91,7 @@ interface Measured {
   /** What the host took meanwhile, as the kernel counts it and as it was watched. */
   readonly stolenMs: number
   readonly stalledMs: number
+  readonly lastedMs: number
 }
 
 async function measure(kind: Kind, ground: Ground): Promise<Measured> {
@@ -119,6 +121,7 @@ async function measure(kind: Kind, ground: Ground): Promise<Measured> {
     standstills,
     told,
     stolenMs: machine.stolenMs() - stolenBefore,
+    lastedMs: round(monotonicMs() - begunAt),
     stalledMs: round(stalls.reduce((sum, { from, to }) => sum + to - from, 0)),
   }
 }
@@ -136,7 +139,17 @@ function resultsOf(kind: Kind, shared: Measured, withCore: Measured): readonly R
       figures,
     })
   const name = names[kind]
+  const takenOf = ({ stolenMs, lastedMs }: Measured): number => stolenMs / (lastedMs * availableParallelism())
   return [
+    // A host that takes more keeps whoever asks away for so long that a flood is alone: the other figures then tell of the host.
+    atMost({
+      name: `share of the machine that its host took while ${name} were measured`,
+      promise: '≤ 0.1',
+      measured: round(Math.max(takenOf(shared), takenOf(withCore))),
+      limit: 0.1,
+      unit: 'ratio',
+      figures: { shared: takenOf(shared), withCore: takenOf(withCore) },
+    }),
     ratio(`during ${name}`, shared.flooded, shared.quiet),
     ratio(`during ${name}, with a core,`, withCore.flooded, withCore.quiet),
     // Of GETs all of it is its arrival.
