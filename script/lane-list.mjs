@@ -25,31 +25,40 @@ export function lanesFor({ root, required, suites, isWhole, own }) {
       `--reporter=${join(root, 'script/lane-reporter.mjs')}`,
     ],
   })
-  const containers = ['docker', 'docker-runsc'].filter((name) => required.has(name))
-  // What tells most, and then the longest first.
+  // The slow one first.
+  const containers = ['docker-runsc', 'docker'].filter((name) => required.has(name))
+  const attacksOn = containers.map((backend) => ({
+    name: `attacks on ${backend}`,
+    ...vitest('attacks', ...without('attacks', onceOnly)),
+    env: { GLOVEBOX_ATTACK_BACKEND: backend },
+  }))
+  const conformanceOf = containers.map((name) => ({
+    name: `conformance of ${name}`,
+    ...vitest('conformance', `test/conformance/${name}.test.ts`),
+  }))
+  const onNode = versions
+    .filter((version) => version !== own)
+    .toSorted((a, b) => suitesOn(b).length - suitesOn(a).length)
+    .map((version) => ({
+      name: `Node ${version}`,
+      kind: 'node',
+      suite: 'whole',
+      args: [join(root, 'script/matrix.mjs'), '--short', '--suites', suitesOn(version), version],
+    }))
+  // What tells most, and then the longest first. The kinds take turns, and none is left for the end, where its lanes could
+  // only run one after another: with gVisor, `conformance` is as long as `faults`.
   const all = [
     { name: 'check', kind: 'check', suite: 'whole', args: [join(root, 'script/check.mjs')] },
     { name: 'faults', ...vitest('faults') },
-    ...containers.map((backend) => ({
-      name: `attacks on ${backend}`,
-      ...vitest('attacks', ...without('attacks', onceOnly)),
-      env: { GLOVEBOX_ATTACK_BACKEND: backend },
-    })),
+    ...conformanceOf.slice(0, 1),
+    ...attacksOn.slice(0, 1),
     { name: 'e2e', ...vitest('e2e') },
-    { name: 'attacks', ...vitest('attacks', ...without('attacks', containers.length > 0 ? ['docker'] : [])) },
+    ...attacksOn.slice(1),
     { name: 'conformance', ...vitest('conformance', ...without('conformance', containers)) },
-    ...containers.map((name) => ({
-      name: `conformance of ${name}`,
-      ...vitest('conformance', `test/conformance/${name}.test.ts`),
-    })),
-    ...versions
-      .filter((version) => version !== own)
-      .map((version) => ({
-        name: `Node ${version}`,
-        kind: 'node',
-        suite: 'whole',
-        args: [join(root, 'script/matrix.mjs'), '--short', '--suites', suitesOn(version), version],
-      })),
+    ...onNode.slice(0, 1),
+    { name: 'attacks', ...vitest('attacks', ...without('attacks', containers.length > 0 ? ['docker'] : [])) },
+    ...conformanceOf.slice(1),
+    ...onNode.slice(1),
   ]
   return all.filter(({ suite }) => suites.has(suite) || (isWhole && suite === 'whole'))
 }

@@ -39,7 +39,8 @@ export function copyForOtherUser(driver: string, { gid = otherUser }: { readonly
         const take = (text: string): void => void (output += text)
         for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', take)
         const timer = setTimeout(() => {
-          take(`\nnot ok 0 - the suite was still running after ${limitMs / 60_000} minutes; see the last case above\n`)
+          const last = output.match(/(?<=# Subtest: ).*/g)?.at(-1) ?? 'none'
+          take(`\nnot ok 0 - the suite was still running after ${limitMs / 60_000} minutes; its last case: ${last}\n`)
           child.kill('SIGKILL')
         }, limitMs)
         child.on('error', reject)
