@@ -1,6 +1,7 @@
 // Puts a boundary together, piece by piece, and takes it apart again in the opposite order, also when a piece is refused.
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { setImmediate as othersFirst } from 'node:timers/promises'
 import type { SandboxSpec } from '../../contract/backend.ts'
 import type { SandboxId } from '../../contract/ids.ts'
 import type { HostPath, Mount } from '../../contract/mount.ts'
@@ -61,6 +62,8 @@ export async function createBoundary(parts: AssemblyParts): Promise<Assembled> {
 
     const layers = await openLayers(withCatalog(parts.spec), launcher)
     undo.push(() => layers.release())
+    // All of it together takes milliseconds. In a server others are answered in between.
+    await othersFirst()
     const { spec } = layers
     const homeMount: Mount = { ...spec.home, mode: 'rw' }
     const files = openHostFiles({
@@ -71,6 +74,7 @@ export async function createBoundary(parts: AssemblyParts): Promise<Assembled> {
       namesArePinned: true,
     })
     undo.push(() => files.close())
+    await othersFirst()
 
     // Each waits for the disk or for another process. Names and group are journalled in one turn of a lock, or, where the group's place
     // is not known yet, in one after the other: the second would only be in the first one's way.
@@ -82,7 +86,9 @@ export async function createBoundary(parts: AssemblyParts): Promise<Assembled> {
       undo,
       [protecting.then(() => openLimitGroup(parts, groupPlace)), (group) => closeLimitGroup(parts, group)],
       [
-        openSources({ spec, behind: vaultsShown(spec, scratch), facts, files, launcher, staged: layers.staged }),
+        othersFirst().then(() =>
+          openSources({ spec, behind: vaultsShown(spec, scratch), facts, files, launcher, staged: layers.staged }),
+        ),
         (opened) => opened.release(),
       ],
       [protecting, (laid) => laid.lift()],

@@ -2,7 +2,7 @@ import { createServer, request, type Server } from 'node:http'
 import { afterEach, describe, expect, it } from 'vitest'
 import { GloveboxError } from '../../errors/error.ts'
 import { createGate, type Entry, type GateParts } from './gate.ts'
-import { createHold } from './hold.ts'
+import { createHold, type Hold } from './hold.ts'
 import { createPresence } from './presence.ts'
 import { createLeftovers } from './leftovers.ts'
 import type { Refusal } from './refusals.ts'
@@ -151,9 +151,18 @@ describe('the gate', () => {
 
   it('refuses heavy work for which no more may wait before anything of it is read, and nothing else', async () => {
     const full = new GloveboxError('TOO_MANY_REQUESTS', 'Cannot answer now: too many wait')
-    const { ask, entries, noted } = await startGate({ lanes: { refusalOf: () => full } })
+    const toldToWait: string[] = []
+    const hold: Hold = {
+      ...createHold(),
+      refuse(who, _socket, answer) {
+        toldToWait.push(who)
+        answer()
+      },
+    }
+    const { ask, entries, noted } = await startGate({ lanes: { refusalOf: () => full }, hold })
     expect((await ask('/heavy?x', good)).status).toBe(429)
     expect([entries.length, noted.map(({ actor }) => actor)]).toEqual([0, ['token:tok_1']])
+    expect(toldToWait).toEqual(['token:tok_1'])
     // It has left: two at a time may be asked for, and this is the third.
     expect((await ask('/heavy', good)).status).toBe(429)
     expect((await ask('/light', good)).status).toBe(200)

@@ -67,8 +67,7 @@ export function createGate(parts: GateParts, onward: Onward): RequestListener {
     const tooMany = isHeavy(incoming) ? parts.lanes.refusalOf(who) : undefined
     if (tooMany !== undefined) {
       leave()
-      // Within its share of requests, so it is not held.
-      return answerRefused(tooMany, { parts, who, given, incoming, outgoing })
+      return refuse(tooMany, { parts, who, given, incoming, outgoing })
     }
     parts.rounds.begin(who, () => {
       // Whoever has gone since is not waited for, and nothing is begun for it.
@@ -127,19 +126,11 @@ interface Refused {
 }
 
 function refuse(error: GloveboxError, refused: Refused): void {
-  const { parts, who, incoming } = refused
-  note(error, refused)
-  parts.hold.refuse(who, incoming.socket, () => sendRefusal(error, refused))
-}
-
-function answerRefused(error: GloveboxError, refused: Refused): void {
-  note(error, refused)
-  sendRefusal(error, refused)
-}
-
-function note({ code }: GloveboxError, { parts, who, given: { requestId } }: Refused): void {
+  const { parts, who, given, incoming } = refused
+  const actor = isAddress(who) ? 'nobody' : who
   parts.metrics.refused()
-  parts.refusals.note({ code, actor: isAddress(who) ? 'nobody' : who, route: '*', requestId })
+  parts.refusals.note({ code: error.code, actor, route: '*', requestId: given.requestId })
+  parts.hold.refuse(who, incoming.socket, () => sendRefusal(error, refused))
 }
 
 function sendRefusal(error: GloveboxError, { parts, given, incoming, outgoing }: Refused): void {
