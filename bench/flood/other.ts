@@ -49,19 +49,26 @@ for (let each = 0; each < 20; each += 1) {
 }
 process.stdout.write('ready\n')
 
-let isMeasuring = false
-let samples: Promise<Sample>[] = []
-async function measure(): Promise<void> {
-  while (isMeasuring) {
+/** Until it is told to stop, and its last request has been sent: with one of before beside it, each would wait for the other's. */
+async function measure(until: AbortSignal, samples: Promise<Sample>[]): Promise<void> {
+  while (!until.aborted) {
     samples.push(sample(path))
     await delay(Number(everyMs))
   }
 }
+
+let samples: Promise<Sample>[] = []
+let stop = new AbortController()
+let measuring = Promise.resolve()
 for await (const word of createInterface({ input: process.stdin })) {
-  isMeasuring = word === 'begin'
-  if (isMeasuring) {
+  if (word === 'begin') {
     samples = []
-    void measure()
-  } else process.stdout.write(`${JSON.stringify(await Promise.all(samples))}\n`)
+    stop = new AbortController()
+    measuring = measure(stop.signal, samples)
+  } else {
+    stop.abort()
+    await measuring
+    process.stdout.write(`${JSON.stringify(await Promise.all(samples))}\n`)
+  }
 }
 process.exit(0)
