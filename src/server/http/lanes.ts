@@ -27,11 +27,11 @@ const heavyMs = 50
 /** So many that wait are a crowd. */
 const crowd = 8
 const ofCrowd = { timesAsLong: 4, atMostMs: heavyMs } as const
-const ofFlood = { timesAsLong: 200, atMostMs: 2000 } as const
+const ofFlood = { timesAsLong: 300, atMostMs: 2000 } as const
 /** As many as a token may have, unless the operator says otherwise. At a crowd's pace they take some seconds. */
 const mostOfCrowd = { waiting: 128, refusal: tooMany('sandboxes waiting to be made', 5) } as const
 /** So many of a flood take about half a minute, and whoever comes behind them can be told so. */
-const mostOfFlood = { waiting: 64, refusal: tooMany('sandboxes waiting to be made', 30) } as const
+const mostOfFlood = { waiting: 48, refusal: tooMany('sandboxes waiting to be made', 30) } as const
 
 interface Row {
   taken: number
