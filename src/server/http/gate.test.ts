@@ -157,6 +157,7 @@ describe('the gate', () => {
       refuse(who, _socket, answer) {
         toldToWait.push(who)
         answer()
+        return 'answered'
       },
     }
     const { ask, entries, noted } = await startGate({ lanes: { refusalOf: () => full }, hold })

@@ -2,6 +2,7 @@
 // here, before anything is routed, read, recorded or logged for it: a refusal must cost the server less than it costs the caller. Such
 // refusals are counted, and told as their sum.
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { GloveboxError } from '../../errors/error.ts'
 import type { Authenticate } from './auth.ts'
 import type { Drain } from './drain.ts'
@@ -20,6 +21,7 @@ import { sendProblem } from './respond.ts'
 import type { Rounds } from './rounds.ts'
 import type { Route } from './route.ts'
 import type { Throttle } from './throttle.ts'
+import { leaveUnread } from './unread.ts'
 
 /** What is known of a request when it comes to its route. */
 export interface Entry {
@@ -35,7 +37,17 @@ export interface Entry {
   readonly leave: () => void
 }
 
-type Asked = Omit<Entry, 'leave'>
+/** A refusal that is held. */
+interface Waiting {
+  readonly who: string
+  readonly incoming: IncomingMessage
+  readonly number: number
+}
+
+interface Asked extends Omit<Entry, 'leave'> {
+  /** Counts requests as they come. */
+  readonly number: number
+}
 
 export interface GateParts {
   readonly routes: readonly Route[]
@@ -57,17 +69,30 @@ export type Onward = (entry: Entry, incoming: IncomingMessage, outgoing: ServerR
 export function createGate(parts: GateParts, onward: Onward): RequestListener {
   const isOpen = requestsTo(parts.routes.filter(({ scope }) => scope === 'open'))
   const isHeavy = requestsTo(parts.routes.filter((route) => route.isHeavy === true))
+  const waiting = new WeakMap<Socket, Waiting>()
+  let count = 0
+  /** Behind a refusal that is held. Nothing is begun there, since nothing could be answered: the connection ends with that refusal. */
+  const isBehindHeld = ({ socket }: IncomingMessage, number: number): boolean => {
+    if (parts.leftovers.isBehind(socket, number)) return true
+    const held = waiting.get(socket)
+    if (held === undefined || held.number > number) return false
+    parts.hold.press(held.who)
+    parts.leftovers.endBehind(held.incoming, held.number)
+    return true
+  }
 
   const admit = (given: Asked, incoming: IncomingMessage, outgoing: ServerResponse): void => {
+    // One before it may have been held while it was asked whose token this is.
+    if (isBehindHeld(incoming, given.number)) return
     const who = given.principal?.actor ?? addressOf(incoming)
     const leave = parts.throttle.enter(who)
-    if (leave instanceof GloveboxError) return refuse(leave, { parts, who, given, incoming, outgoing })
+    if (leave instanceof GloveboxError) return refuse(leave, { parts, waiting, who, given, incoming, outgoing })
     // Strangers make nobody wait.
     if (given.principal !== undefined) parts.presence.seen(who)
     const tooMany = isHeavy(incoming) ? parts.lanes.refusalOf(who) : undefined
     if (tooMany !== undefined) {
       leave()
-      return refuse(tooMany, { parts, who, given, incoming, outgoing })
+      return refuse(tooMany, { parts, waiting, who, given, incoming, outgoing })
     }
     parts.rounds.begin(who, () => {
       // Whoever has gone since is not waited for, and nothing is begun for it.
@@ -78,12 +103,11 @@ export function createGate(parts: GateParts, onward: Onward): RequestListener {
 
   return (incoming, outgoing) => {
     if (parts.leftovers.isClosing(incoming.socket)) return
+    const number = ++count
+    if (isBehindHeld(incoming, number)) return
     const requestId = newRequestId()
     const begun = performance.now()
-    const known = { requestId, begun, origin: undefined, principal: undefined, refusal: undefined }
-    const holder = parts.hold.holderOf(incoming.socket)
-    if (holder !== undefined)
-      return refuse(parts.throttle.refusalOf(holder), { parts, who: holder, given: known, incoming, outgoing })
+    const known = { number, requestId, begun, origin: undefined, principal: undefined, refusal: undefined }
     const { method = '', url = '', rawHeaders, headers } = incoming
     let origin: string | undefined
     try {
@@ -119,6 +143,7 @@ const isAddress = (who: string): boolean => who.startsWith('address:')
 
 interface Refused {
   readonly parts: GateParts
+  readonly waiting: WeakMap<Socket, Waiting>
   readonly who: string
   readonly given: Asked
   readonly incoming: IncomingMessage
@@ -130,7 +155,26 @@ function refuse(error: GloveboxError, refused: Refused): void {
   const actor = isAddress(who) ? 'nobody' : who
   parts.metrics.refused()
   parts.refusals.note({ code: error.code, actor, route: '*', requestId: given.requestId })
-  parts.hold.refuse(who, incoming.socket, () => sendRefusal(error, refused))
+  let goOn = (): void => {}
+  const way = parts.hold.refuse(who, incoming.socket, () => {
+    goOn()
+    sendRefusal(error, refused)
+  })
+  if (way === 'held') goOn = leaveWaiting(refused)
+}
+
+/** Returns what is to be done before it is answered. */
+function leaveWaiting({ parts, waiting, who, given: { number }, incoming }: Refused): () => void {
+  const { socket } = incoming
+  const readAgain = leaveUnread(socket)
+  waiting.set(socket, { who, incoming, number })
+  return () => {
+    waiting.delete(socket)
+    if (parts.leftovers.isClosing(socket)) return
+    // What has come meanwhile would only be read to be refused.
+    if (parts.hold.hasPressed(who)) parts.leftovers.endBehind(incoming, number)
+    else readAgain()
+  }
 }
 
 function sendRefusal(error: GloveboxError, { parts, given, incoming, outgoing }: Refused): void {

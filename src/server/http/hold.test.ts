@@ -38,17 +38,16 @@ describe('hold', () => {
     expect(hold.waiting).toBe(1)
   })
 
-  it('whoever goes on is not read for a moment, and then answered in order', () => {
+  it('whoever goes on is answered a moment later, in order, and it is told that it will be', () => {
     const hold = createHold()
     const answered: number[] = []
-    for (let each = 0; each < 40; each++) hold.refuse('a', socket, () => answered.push(each))
+    const ways = Array.from({ length: 40 }, (_, each) => hold.refuse('a', socket, () => answered.push(each)))
     expect(answered).toHaveLength(16)
-    expect(socket.isPaused()).toBe(true)
+    expect(ways).toEqual([...Array<string>(16).fill('answered'), ...Array<string>(24).fill('held')])
     vi.advanceTimersByTime(500)
     expect(answered).toHaveLength(16)
     vi.advanceTimersByTime(1000)
     expect(answered).toEqual(Array.from({ length: 40 }, (_, each) => each))
-    expect(socket.isPaused()).toBe(false)
     expect(hold.waiting).toBe(0)
   })
 
@@ -72,6 +71,14 @@ describe('hold', () => {
     expect(hold.wasHeld('a')).toBe(true)
     vi.advanceTimersByTime(1)
     expect(hold.wasHeld('a')).toBe(false)
+  })
+
+  it('it is remembered as long that somebody asked for more while it was held', () => {
+    const hold = createHold()
+    hold.press('a')
+    expect([hold.hasPressed('a'), hold.hasPressed('b'), hold.wasHeld('a')]).toEqual([true, false, false])
+    vi.advanceTimersByTime(10_000)
+    expect(hold.hasPressed('a')).toBe(false)
   })
 
   it('a crowd of others that are held does not let it be forgotten, and what is remembered is bounded', () => {

@@ -1,14 +1,16 @@
-// Whoever goes on after refusals is answered a moment later, and until then its connection is not read: a flood then comes as fast
-// as it is let, and not as fast as it can. What waits is bounded, in number and in time; answers go out in the order of the refusals.
+// Whoever goes on after refusals is answered a moment later: if its connections are not read until then, a flood comes as fast as it is
+// let, and not as fast as it can. What waits is bounded, in number and in time; answers go out in the order of the refusals.
 import type { Socket } from 'node:net'
 
 export interface Hold {
-  /** Answers now, or, after many refusals of this caller within a second, a moment later. */
-  refuse(who: string, socket: Socket, answer: () => void): void
-  /** Whose refusal this connection waits with. What comes on it until then can only be answered behind that, and need not be looked at. */
-  holderOf(socket: Socket): string | undefined
+  /** Answers now, or, after many refusals of this caller within a second, a moment later: then it is held. */
+  refuse(who: string, socket: Socket, answer: () => void): 'answered' | 'held'
   /** It has been held a short while ago: it does not wait when it is told to. */
   wasHeld(who: string): boolean
+  /** It has asked for more on a connection on which it was held. */
+  press(who: string): void
+  /** It has done so a short while ago: on its other connections there is more to come, too. */
+  hasPressed(who: string): boolean
   readonly waiting: number
 }
 
@@ -34,8 +36,8 @@ interface Held {
 export function createHold(now: () => number = () => performance.now()): Hold {
   const refused = new Map<string, { readonly since: number; count: number }>()
   const held: Held[] = []
-  const lastHeldAt = new Map<string, number>()
-  const holders = new Map<Socket, { readonly who: string; answers: number }>()
+  const lastHeld = createMemory(now)
+  const lastPressed = createMemory(now)
   let lastDueAt = 0
   let timer: NodeJS.Timeout | undefined
 
@@ -46,51 +48,59 @@ export function createHold(now: () => number = () => performance.now()): Hold {
     refused.set(who, { since: now(), count: 1 })
     return 1
   }
-  const remember = (who: string): void => {
-    // Anew at the end: the first is the one that was held the longest time ago.
-    lastHeldAt.delete(who)
-    const [oldest] = lastHeldAt.keys()
-    if (oldest !== undefined && lastHeldAt.size >= mostCallers) lastHeldAt.delete(oldest)
-    lastHeldAt.set(who, now())
-  }
-  const letGo = (socket: Socket): void => {
-    const holder = holders.get(socket)
-    if (holder === undefined || --holder.answers > 0) return
-    holders.delete(socket)
-    socket.resume()
-  }
   const release = (): void => {
     timer = undefined
     const at = now()
     const due = held.findIndex(({ dueAt }) => dueAt > at)
     const ready = held.splice(0, due < 0 ? held.length : due)
-    for (const { socket, answer } of ready) {
-      letGo(socket)
-      if (!socket.destroyed) answer()
-    }
+    for (const { socket, answer } of ready) if (!socket.destroyed) answer()
     schedule()
   }
   const schedule = (): void => {
     const [first] = held
     if (first !== undefined) timer ??= setTimeout(release, Math.max(1, first.dueAt - now())).unref()
   }
+  const wait = (each: Omit<Held, 'dueAt'>): void => {
+    lastDueAt = Math.max(now() + holdMs, lastDueAt + paceMs)
+    held.push({ ...each, dueAt: lastDueAt })
+    schedule()
+  }
   return {
     refuse(who, socket, answer) {
-      if (countOf(who) <= atOnce) return answer()
-      remember(who)
-      if (held.length >= mostWaiting) return void socket.destroy()
-      lastDueAt = Math.max(now() + holdMs, lastDueAt + paceMs)
-      held.push({ socket, answer, dueAt: lastDueAt })
-      const holder = holders.get(socket) ?? { who, answers: 0 }
-      holder.answers += 1
-      holders.set(socket, holder)
-      socket.pause()
-      schedule()
+      if (countOf(who) <= atOnce) {
+        answer()
+        return 'answered'
+      }
+      lastHeld.note(who)
+      if (held.length >= mostWaiting) socket.destroy()
+      else wait({ socket, answer })
+      return 'held'
     },
-    wasHeld: (who) => now() - (lastHeldAt.get(who) ?? Number.NEGATIVE_INFINITY) < rememberedMs,
-    holderOf: (socket) => holders.get(socket)?.who,
+    wasHeld: lastHeld.has,
+    press: lastPressed.note,
+    hasPressed: lastPressed.has,
     get waiting() {
       return held.length
     },
+  }
+}
+
+interface Memory {
+  readonly note: (who: string) => void
+  readonly has: (who: string) => boolean
+}
+
+/** Of so many callers, for so long. */
+function createMemory(now: () => number): Memory {
+  const lastAt = new Map<string, number>()
+  return {
+    note(who) {
+      // Anew at the end: the first is the one that was noted the longest time ago.
+      lastAt.delete(who)
+      const [oldest] = lastAt.keys()
+      if (oldest !== undefined && lastAt.size >= mostCallers) lastAt.delete(oldest)
+      lastAt.set(who, now())
+    },
+    has: (who) => now() - (lastAt.get(who) ?? Number.NEGATIVE_INFINITY) < rememberedMs,
   }
 }

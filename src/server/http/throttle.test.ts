@@ -63,13 +63,13 @@ describe('throttle', () => {
     for (let made = 0; made < 5; made++) enter(throttle, 'a')()
     now = 900
     expect(() => enter(throttle, 'a')).toThrow('in a second')
-    expect(throttle.refusalOf('a').facts).toEqual({ retryAfterSeconds: 1 })
+    expect(throttle.enter('a')).toMatchObject({ facts: { retryAfterSeconds: 1 } })
     now = 1000
     enter(throttle, 'a')()
     isAlone = true
     now = 1100
     enter(throttle, 'a')()
-    expect(throttle.refusalOf('a').facts).toEqual({ retryAfterSeconds: 0.2 })
+    expect(throttle.enter('a')).toMatchObject({ facts: { retryAfterSeconds: 0.2 } })
   })
 
   it('streams are counted apart', () => {

@@ -13,10 +13,9 @@ interface Use {
 }
 
 export interface Throttle {
-  /** Of whoever asks too often. It says when it may ask again as it stands with others now. */
-  refusalOf(who: string): GloveboxError
   /** What is returned must be called once the request is answered. An error, TOO_MANY_REQUESTS, is not thrown: it is the same one for
-   * all, since whoever floods a server should not make it gather stacks. */
+   * all, since whoever floods a server should not make it gather stacks. It says when the caller may ask again as it stands with others
+   * now. */
   enter(who: string): (() => void) | GloveboxError
   /** For an event stream, which lasts. Throws it. */
   enterStream(tokenId: string): () => void
@@ -70,7 +69,6 @@ export function createThrottle(
   const refusalOf = (who: string): GloveboxError => (wasHeld(who) && !isAlone(who) ? tooOftenHeld : tooOften)
   const tooManyAtOnce = tooMany('requests at the same time', 1)
   return {
-    refusalOf,
     enter(who) {
       const use = useOf(who)
       if (use.credit < 1) return refusalOf(who)
