@@ -1,4 +1,4 @@
-// One token that asks for as much as it can, in a process of its own: 10,000 GETs in each second, or 1,000 creates at once. It speaks
+// One token that asks for as much as it can, in a process of its own: 10,000 GETs in each second, waiting for answers or not, or 1,000 creates at once. It speaks
 // HTTP by hand, so that it costs the machine little. Reads the names of floods, and prints what came back of
 // each as a line of JSON.
 import { connect, type Socket } from 'node:net'
@@ -43,21 +43,54 @@ function open(onAnswer: (line: Line) => void): Promise<Line> {
 }
 
 const common = `host: ${host}\r\nauthorization: Bearer ${token}\r\n`
+const oneGet = `GET /sandboxes HTTP/1.1\r\n${common}\r\n`
 function send(line: Line, text: string): void {
   if (line.isOver) return
   count('sent')
   line.socket.write(text)
 }
 
-/** Each line asks again as soon as it is answered, and all together ten thousand times in a second. */
+/** Each line asks again as soon as it is answered, on a new connection where the server has ended one, and all together ten thousand times in
+ * a second. */
 async function gets(): Promise<void> {
   const idle: Line[] = []
-  const lines = await Promise.all(Array.from({ length: 200 }, () => open((line) => void idle.push(line))))
-  idle.push(...lines)
-  const text = `GET /sandboxes HTTP/1.1\r\n${common}\r\n`
+  const lines = new Set<Line>()
+  const add = async (): Promise<void> => {
+    const line = await open((answered) => void idle.push(answered))
+    lines.add(line)
+    idle.push(line)
+  }
+  await Promise.all(Array.from({ length: 200 }, add))
   const endsAt = performance.now() + Number(seconds) * 1000
   while (performance.now() < endsAt) {
-    for (const line of idle.splice(0, 10)) send(line, text)
+    for (const line of idle.splice(0, 10)) if (!line.isOver) send(line, oneGet)
+    for (const line of lines)
+      if (line.isOver) {
+        lines.delete(line)
+        void add()
+      }
+    await delay(1)
+  }
+  for (const { socket } of lines) socket.destroy()
+}
+
+/** Ten thousand in each second, whether those before them are answered or not, and on a new connection where one has ended. */
+async function pipelined(): Promise<void> {
+  const lines = await Promise.all(Array.from({ length: 200 }, () => open(() => {})))
+  const opening = new Set<number>()
+  const renew = async (index: number): Promise<void> => {
+    opening.add(index)
+    lines[index] = await open(() => {})
+    opening.delete(index)
+  }
+  const begunAt = performance.now()
+  for (let due = 0, each = 0; due < Number(seconds) * 10_000; due = (performance.now() - begunAt) * 10) {
+    for (; each < due; each += 1) {
+      const index = each % lines.length
+      const line = lines[index] as Line
+      if (line.isOver && !opening.has(index)) void renew(index)
+      if (!line.isOver) send(line, oneGet)
+    }
     await delay(1)
   }
   for (const { socket } of lines) socket.destroy()
@@ -82,11 +115,12 @@ async function creates(): Promise<void> {
   )
 }
 
+const floods = { gets, pipelined, creates } as const
 for await (const kind of createInterface({ input: process.stdin })) {
   told = {}
   made = []
   const begun = performance.now()
-  await (kind === 'gets' ? gets() : creates())
+  await floods[kind as keyof typeof floods]()
   process.stdout.write(`${JSON.stringify({ told, made, ms: Math.round(performance.now() - begun) })}\n`)
 }
 process.exit(0)
