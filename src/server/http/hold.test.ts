@@ -77,7 +77,18 @@ describe('hold', () => {
     const hold = createHold()
     hold.press('a')
     expect([hold.hasPressed('a'), hold.hasPressed('b'), hold.wasHeld('a')]).toEqual([true, false, false])
-    vi.advanceTimersByTime(10_000)
+    let answered = 0
+    for (let each = 0; each < 17; each++) hold.refuse('a', socket, () => (answered += 1))
+    vi.advanceTimersByTime(2999)
+    expect(answered, 'it waits longer').toBe(16)
+    // Others do not wait for it.
+    let others = 0
+    for (let each = 0; each < 17; each++) hold.refuse('b', socket, () => (others += 1))
+    vi.advanceTimersByTime(1)
+    expect(answered).toBe(17)
+    vi.advanceTimersByTime(749)
+    expect(others).toBe(17)
+    vi.advanceTimersByTime(7000)
     expect(hold.hasPressed('a')).toBe(false)
   })
 

@@ -19,6 +19,8 @@ const atOnce = 16
 const windowMs = 1000
 /** As long as Retry-After asks for at least, less what the way there and back may take. */
 const holdMs = 750
+/** Of whoever has asked for more meanwhile: its connections end with the answer, and each new one costs more than a request. */
+const holdPressingMs = 3000
 /** Between two answers: a crowd that was held is not let go all at once. */
 const paceMs = 1
 /** Beyond so many a connection is closed instead. */
@@ -35,11 +37,11 @@ interface Held {
 
 export function createHold(now: () => number = () => performance.now()): Hold {
   const refused = new Map<string, { readonly since: number; count: number }>()
-  const held: Held[] = []
+  const queue = createQueue(holdMs, now)
+  const queueOfPressing = createQueue(holdPressingMs, now)
+  const waiting = (): number => queue.length + queueOfPressing.length
   const lastHeld = createMemory(now)
   const lastPressed = createMemory(now)
-  let lastDueAt = 0
-  let timer: NodeJS.Timeout | undefined
 
   const countOf = (who: string): number => {
     const known = refused.get(who)
@@ -48,6 +50,37 @@ export function createHold(now: () => number = () => performance.now()): Hold {
     refused.set(who, { since: now(), count: 1 })
     return 1
   }
+  return {
+    refuse(who, socket, answer) {
+      if (countOf(who) <= atOnce) {
+        answer()
+        return 'answered'
+      }
+      lastHeld.note(who)
+      if (waiting() >= mostWaiting) socket.destroy()
+      else (lastPressed.has(who) ? queueOfPressing : queue).wait({ socket, answer })
+      return 'held'
+    },
+    wasHeld: lastHeld.has,
+    press: lastPressed.note,
+    hasPressed: lastPressed.has,
+    get waiting() {
+      return waiting()
+    },
+  }
+}
+
+interface Queue {
+  wait(each: Omit<Held, 'dueAt'>): void
+  readonly length: number
+}
+
+/** Each waits so long, and is answered in its order. */
+function createQueue(ms: number, now: () => number): Queue {
+  const held: Held[] = []
+  let lastDueAt = 0
+  let timer: NodeJS.Timeout | undefined
+
   const release = (): void => {
     timer = undefined
     const at = now()
@@ -60,26 +93,13 @@ export function createHold(now: () => number = () => performance.now()): Hold {
     const [first] = held
     if (first !== undefined) timer ??= setTimeout(release, Math.max(1, first.dueAt - now())).unref()
   }
-  const wait = (each: Omit<Held, 'dueAt'>): void => {
-    lastDueAt = Math.max(now() + holdMs, lastDueAt + paceMs)
-    held.push({ ...each, dueAt: lastDueAt })
-    schedule()
-  }
   return {
-    refuse(who, socket, answer) {
-      if (countOf(who) <= atOnce) {
-        answer()
-        return 'answered'
-      }
-      lastHeld.note(who)
-      if (held.length >= mostWaiting) socket.destroy()
-      else wait({ socket, answer })
-      return 'held'
+    wait(each) {
+      lastDueAt = Math.max(now() + ms, lastDueAt + paceMs)
+      held.push({ ...each, dueAt: lastDueAt })
+      schedule()
     },
-    wasHeld: lastHeld.has,
-    press: lastPressed.note,
-    hasPressed: lastPressed.has,
-    get waiting() {
+    get length() {
       return held.length
     },
   }
