@@ -45,7 +45,7 @@ export async function floodBenches(): Promise<readonly Result[]> {
   const shared = await measureAll(ground)
   runFirst(served.pid, 1)
   const withCore = await measureAll(ground)
-  return kinds.flatMap((kind, index) => resultsOf(kind, shared[index] as Measured, withCore[index] as Measured))
+  return kinds.flatMap((kind) => resultsOf(kind, shared[kind], withCore[kind]))
 }
 
 const names = {
@@ -103,10 +103,10 @@ interface Measured {
   readonly lastedMs: number
 }
 
-async function measureAll(ground: Ground): Promise<readonly Measured[]> {
-  const measured: Measured[] = []
-  for (const kind of kinds) measured.push(await measure(kind, ground))
-  return measured
+async function measureAll(ground: Ground): Promise<Readonly<Record<Kind, Measured>>> {
+  const gets = await measure('gets', ground)
+  const pipelined = await measure('pipelined', ground)
+  return { gets, pipelined, creates: await measure('creates', ground) }
 }
 
 async function measure(kind: Kind, ground: Ground): Promise<Measured> {

@@ -1,5 +1,5 @@
-// One token that asks for as much as it can, in a process of its own: 10,000 GETs in each second, waiting for answers or not, or 1,000 creates at once. It speaks
-// HTTP by hand, so that it costs the machine little. Reads the names of floods, and prints what came back of
+// One token that asks for as much as it can, in a process of its own: 10,000 GETs in each second, waiting for answers or not, or 1,000
+// creates at once. It speaks HTTP by hand, so that it costs the machine little. Reads the names of floods, and prints what came back of
 // each as a line of JSON.
 import { connect, type Socket } from 'node:net'
 import { createInterface } from 'node:readline'
@@ -63,7 +63,7 @@ async function gets(): Promise<void> {
   await Promise.all(Array.from({ length: 200 }, add))
   const endsAt = performance.now() + Number(seconds) * 1000
   while (performance.now() < endsAt) {
-    for (const line of idle.splice(0, 10)) if (!line.isOver) send(line, oneGet)
+    for (const line of idle.splice(0, 10)) send(line, oneGet)
     for (const line of lines)
       if (line.isOver) {
         lines.delete(line)
@@ -89,7 +89,7 @@ async function pipelined(): Promise<void> {
       const index = each % lines.length
       const line = lines[index] as Line
       if (line.isOver && !opening.has(index)) void renew(index)
-      if (!line.isOver) send(line, oneGet)
+      send(line, oneGet)
     }
     await delay(1)
   }

@@ -1,4 +1,5 @@
 import { createServer, request, type Server } from 'node:http'
+import { connect } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { GloveboxError } from '../../errors/error.ts'
 import { createGate, type Entry, type GateParts } from './gate.ts'
@@ -57,6 +58,7 @@ async function startGate(change: Partial<GateParts> = {}) {
       rules: { hosts, origins: new Set(['https://page.example']), limits: { urlBytes: 1000 } },
       authenticate: (header) => {
         if (header === 'Bearer good') return principal
+        if (header === 'Bearer looked up') return Promise.resolve(principal)
         return Promise.reject(new GloveboxError('UNAUTHENTICATED', 'Cannot answer: no token'))
       },
       throttle: createThrottle(
@@ -106,7 +108,7 @@ async function startGate(change: Partial<GateParts> = {}) {
       sent.on('error', reject)
       sent.end()
     })
-  return { ask, entries, noted, refusedCount: () => refused }
+  return { ask, entries, noted, port, refusedCount: () => refused }
 }
 
 const good = { authorization: 'Bearer good' }
@@ -169,6 +171,26 @@ describe('the gate', () => {
     expect((await ask('/light', good)).status).toBe(200)
     expect(entries).toHaveLength(1)
   })
+
+  it.each(['good', 'looked up'])(
+    'begins nothing of what comes behind a refusal that is held, and ends the connection with that one (a token that is %s)',
+    async (token) => {
+      const { entries, noted, port } = await startGate()
+      const socket = connect(port, '127.0.0.1')
+      let text = ''
+      socket.on('data', (chunk: Buffer) => (text += chunk.toString('latin1')))
+      const ended = new Promise<void>((resolve) => socket.once('close', () => resolve()))
+      const request = `GET /x HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\nauthorization: Bearer ${token}\r\n\r\n`
+      socket.write(request.repeat(40))
+      await ended
+      const answers = text.split('HTTP/1.1 ').slice(1)
+      // Three have credit, sixteen are refused at once, and one is held.
+      const statuses = answers.map((answer) => Number(answer.slice(0, 3)))
+      expect(statuses).toEqual([...Array<number>(3).fill(200), ...Array<number>(17).fill(429)])
+      expect(answers.map((answer) => /^connection: close\r$/im.test(answer)).indexOf(true)).toBe(19)
+      expect([entries.length, noted.length]).toEqual([3, 17])
+    },
+  )
 
   it('hands on what the guard refuses, with no token looked at', async () => {
     const { ask, entries } = await startGate({ authenticate: () => Promise.reject(new Error('asked')) })
