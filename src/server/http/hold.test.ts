@@ -73,6 +73,30 @@ describe('hold', () => {
     expect(hold.wasHeld('a')).toBe(false)
   })
 
+  it('whoever was told late and asks all the same waits longer, and what it is told comes in a stream and not in a wave', () => {
+    const hold = createHold()
+    const refuseMany = (many: number): { readonly answered: number } => {
+      const told = { answered: 0 }
+      for (let each = 0; each < many; each++) hold.refuse('a', socket, () => (told.answered += 1))
+      return told
+    }
+    refuseMany(17)
+    vi.advanceTimersByTime(750)
+    const again = refuseMany(100)
+    const before = again.answered
+    vi.advanceTimersByTime(2999)
+    expect(again.answered, 'longer than the first time').toBe(before)
+    vi.advanceTimersByTime(101)
+    expect(again.answered - before, 'one every 5 ms').toBe(21)
+    vi.advanceTimersByTime(10_000)
+    expect(again.answered).toBe(100)
+    // It has been forgotten by now.
+    vi.advanceTimersByTime(10_000)
+    const later = refuseMany(17)
+    vi.advanceTimersByTime(750)
+    expect(later.answered).toBe(17)
+  })
+
   it('it is remembered as long that somebody asked for more while it was held', () => {
     const hold = createHold()
     hold.press('a')

@@ -17,12 +17,11 @@ export interface Hold {
 /** So many refusals in a second are answered at once: a caller that is told to wait, and does, is never held. */
 const atOnce = 16
 const windowMs = 1000
-/** As long as Retry-After asks for at least, less what the way there and back may take. */
-const holdMs = 750
-/** Of whoever has asked for more meanwhile: its connections end with the answer, and each new one costs more than a request. */
-const holdPressingMs = 3000
-/** Between two answers: a crowd that was held is not let go all at once. */
-const paceMs = 1
+/** As long as Retry-After asks for at least, less what the way there and back may take. Between two answers there is a moment: a crowd that was
+ * held is not let go all at once, since it comes back at once. */
+const first = { holdMs: 750, paceMs: 2 } as const
+/** Of whoever was told so late and asks all the same, or has asked for more meanwhile: what it sends is then a stream, and no wave. */
+const again = { holdMs: 3000, paceMs: 5 } as const
 /** Beyond so many a connection is closed instead. */
 const mostWaiting = 2048
 const mostCallers = 1000
@@ -37,11 +36,13 @@ interface Held {
 
 export function createHold(now: () => number = () => performance.now()): Hold {
   const refused = new Map<string, { readonly since: number; count: number }>()
-  const queue = createQueue(holdMs, now)
-  const queueOfPressing = createQueue(holdPressingMs, now)
-  const waiting = (): number => queue.length + queueOfPressing.length
+  const queue = createQueue(first, now)
+  const queueOfPersistent = createQueue(again, now)
+  const waiting = (): number => queue.length + queueOfPersistent.length
   const lastHeld = createMemory(now)
+  const lastToldLate = createMemory(now)
   const lastPressed = createMemory(now)
+  const isPersistent = (who: string): boolean => lastToldLate.has(who) || lastPressed.has(who)
 
   const countOf = (who: string): number => {
     const known = refused.get(who)
@@ -58,7 +59,14 @@ export function createHold(now: () => number = () => performance.now()): Hold {
       }
       lastHeld.note(who)
       if (waiting() >= mostWaiting) socket.destroy()
-      else (lastPressed.has(who) ? queueOfPressing : queue).wait({ socket, answer })
+      else
+        (isPersistent(who) ? queueOfPersistent : queue).wait({
+          socket,
+          answer: () => {
+            lastToldLate.note(who)
+            answer()
+          },
+        })
       return 'held'
     },
     wasHeld: lastHeld.has,
@@ -76,7 +84,7 @@ interface Queue {
 }
 
 /** Each waits so long, and is answered in its order. */
-function createQueue(ms: number, now: () => number): Queue {
+function createQueue({ holdMs, paceMs }: typeof first | typeof again, now: () => number): Queue {
   const held: Held[] = []
   let lastDueAt = 0
   let timer: NodeJS.Timeout | undefined
@@ -95,7 +103,7 @@ function createQueue(ms: number, now: () => number): Queue {
   }
   return {
     wait(each) {
-      lastDueAt = Math.max(now() + ms, lastDueAt + paceMs)
+      lastDueAt = Math.max(now() + holdMs, lastDueAt + paceMs)
       held.push({ ...each, dueAt: lastDueAt })
       schedule()
     },

@@ -72,6 +72,31 @@ describe('throttle', () => {
     expect(throttle.enter('a')).toMatchObject({ facts: { retryAfterSeconds: 0.2 } })
   })
 
+  it('whoever was held saves up little while others ask, and as much as anybody when it is alone', () => {
+    let [now, isAlone] = [0, false]
+    const wide = {
+      ...limits,
+      inFlightPerToken: 1000,
+      burst: 256,
+      requestsPerSecond: 1000,
+      requestsPerSecondBesideOthers: 500,
+    }
+    const throttle = createThrottle(wide, { isAlone: () => isAlone }, { wasHeld: () => true }, () => now)
+    const howMany = (): number => {
+      let made = 0
+      while (!isGloveboxError(throttle.enter('a'))) made += 1
+      return made
+    }
+    expect(howMany()).toBe(32)
+    now = 60_000
+    expect(howMany()).toBe(32)
+    now = 60_100
+    expect(howMany(), 'its rate is what it was').toBe(10)
+    isAlone = true
+    now = 120_000
+    expect(howMany()).toBe(256)
+  })
+
   it('streams are counted apart', () => {
     const throttle = createThrottle(limits, alone, patient, () => 0)
     const leave = throttle.enterStream('a')

@@ -23,6 +23,8 @@ export interface Throttle {
 
 /** Beside others, of somebody who was told to wait and did not. */
 const shareOfHeld = 0.2
+/** What it may have at once of that: else it would save up while it is held, and come with all of it in one moment. */
+const burstOfHeld = 32
 
 type Kept = Pick<
   Limits,
@@ -40,11 +42,13 @@ export function createThrottle(
     if (isAlone(who)) return limits.requestsPerSecond
     return wasHeld(who) ? besideOthers * shareOfHeld : besideOthers
   }
+  const burstOf = (who: string): number =>
+    wasHeld(who) && !isAlone(who) ? Math.min(limits.burst, burstOfHeld) : limits.burst
   const uses = new Map<string, Use>()
   const useOf = (tokenId: string): Use => {
     const at = now()
     const use = uses.get(tokenId) ?? { inFlight: 0, streams: 0, credit: limits.burst, creditAt: at }
-    use.credit = Math.min(limits.burst, use.credit + ((at - use.creditAt) / 1000) * rateOf(tokenId))
+    use.credit = Math.min(burstOf(tokenId), use.credit + ((at - use.creditAt) / 1000) * rateOf(tokenId))
     use.creditAt = at
     uses.set(tokenId, use)
     return use
