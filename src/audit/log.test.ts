@@ -1,5 +1,4 @@
-import { createHash } from 'node:crypto'
-import { appendFileSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { GloveboxError } from '../errors/error.ts'
@@ -121,50 +120,6 @@ describe('the audit log', () => {
     await audit.close()
     expect((await records()).map(({ subject }) => subject)).toEqual(['segment 1', 'exec_2'])
   })
-})
-
-describe('a torn end', () => {
-  const tear = async (spoil: (path: string, whole: Buffer) => number): Promise<void> => {
-    const audit = await log.open({ headEvery: { records: 1000, ms: 60_000 } })
-    for (let number = 0; number < 3; number += 1) await audit.append(entry(number))
-    const path = lastSegment()
-    const whole = readFileSync(path)
-    const kept = spoil(path, whole)
-    const again = await log.open()
-    await again.append(entry(9))
-    await again.close()
-    const all = await records()
-    expect(all.slice(0, kept).map(({ seq }) => seq)).toEqual(Array.from({ length: kept }, (_, index) => index + 1))
-    expect(all.at(-1)).toMatchObject({ subject: 'exec_9' })
-    expect(verifyAudit(log.directory).verdict).toBe('ok')
-    const repairs = all.filter(({ action }) => action === 'audit.repair')
-    for (const { data } of repairs) {
-      const torn = readFileSync(join(log.directory, 'torn', data['kept'] as string))
-      expect(torn.length).toBe(data['bytes'])
-      expect(createHash('sha256').update(torn).digest('hex')).toBe(data['sha256'])
-    }
-    expect(repairs).toHaveLength(1)
-  }
-
-  it('is kept aside, recorded and gone on from, wherever the last record was cut, filled with zeros or with garbage', async () => {
-    const sample = temporaryLog()
-    const audit = await sample.open()
-    await audit.append(entry(2))
-    await audit.close()
-    const length = linesIn(sample.files().get('segment-000001.jsonl')!).at(-1)!.length
-    sample.remove()
-    for (const fill of [0, 0x20, undefined]) {
-      for (let cut = 1; cut < length; cut += 13) {
-        log.remove()
-        log = temporaryLog()
-        await tear((path, whole) => {
-          truncateSync(path, whole.length - cut)
-          if (fill !== undefined) appendFileSync(path, Buffer.alloc(cut, fill))
-          return 3
-        })
-      }
-    }
-  }, 60_000)
 })
 
 describe('damage', () => {

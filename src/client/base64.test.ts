@@ -12,7 +12,7 @@ describe('base64', () => {
       }),
     )
     const large = new Uint8Array(200_000).map((_, at) => at % 251)
-    expect(fromBase64(toBase64(large))).toEqual(large)
+    expect(Buffer.compare(fromBase64(toBase64(large)), large)).toBe(0)
   })
 })
 
