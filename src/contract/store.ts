@@ -219,6 +219,8 @@ export interface TokenRow {
 export interface TokenTable {
   /** ALREADY_EXISTS for an id or a hash that is there. */
   insert(row: TokenRow): Promise<void>
+  /** Only while there is none; false otherwise. Law: of many first tokens one is kept. */
+  insertFirst(row: TokenRow): Promise<boolean>
   /** Expired and revoked ones too: the caller decides, and can say why. */
   findByHash(hash: string): Promise<TokenRow | undefined>
   find(id: string): Promise<TokenRow | undefined>

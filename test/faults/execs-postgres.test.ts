@@ -1,11 +1,12 @@
 // Two servers on one PostgreSQL and one workspace, and a database that is restarted under load.
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ExecMeta, ExecRecord } from '../../src/contract/exec-record.ts'
 import { isRequired } from '../conformance/required.ts'
 import { shell, startExecServer, type ExecServer } from '../fixtures/exec-server.ts'
 import { startCluster, whyNoPostgres, type Cluster } from '../fixtures/postgres.ts'
+import { startFirst } from './first-server.ts'
 
 const ended = ({ ended_at }: ExecRecord): boolean => ended_at !== null
 
@@ -44,6 +45,22 @@ describe.skipIf(whyNoPostgres !== undefined && !isRequired('postgres'))(
       await other.until(running.exec_id, ({ status }) => status === 'RUNNING')
       await Promise.all([one, other].map((server) => server.ask('POST', `/sandbox/execs/${running.exec_id}/cancel`)))
       expect(await other.until(running.exec_id, ended)).toMatchObject({ status: 'CANCELLED' })
+    })
+
+    it('that are the first ones of a database, and begin at once, make one first token', async () => {
+      const empty = cluster.createDatabase()
+      const servers = await Promise.all(Array.from({ length: 3 }, () => startFirst(empty)))
+      try {
+        const files = servers.map(({ tokenFile }) => tokenFile).filter((file) => existsSync(file))
+        expect(files).toHaveLength(1)
+        const authorization = `Bearer ${readFileSync(files[0] ?? '', 'utf8').trim()}`
+        for (const { url: each } of servers) {
+          const page: unknown = await (await fetch(`${each}/tokens`, { headers: { authorization } })).json()
+          expect(page).toMatchObject({ items: [{ name: 'first' }], next_cursor: null })
+        }
+      } finally {
+        await Promise.all(servers.map(({ stop }) => stop()))
+      }
     })
 
     it('run each exec once, and one key is one exec at both', async () => {

@@ -130,8 +130,10 @@ async function startWhole(
       ...(flags.allowHost === undefined ? {} : { allowHosts: flags.allowHost }),
       ...(flags.allowOrigin === undefined ? {} : { allowOrigins: flags.allowOrigin }),
     })
-    const firstToken = isFirst ? await makeFirstToken(opened) : undefined
-    if (file !== undefined) keepToken(file, firstToken ?? '')
+    // Another server of the same database may have been first since.
+    const firstToken = isFirst ? (await opened.desk.issueFirst())?.secret : undefined
+    if (file !== undefined && firstToken !== undefined) keepToken(file, firstToken)
+    else if (file !== undefined && tokenFile !== undefined) discardTokenFile(file, tokenFile)
     return { opened, server, firstToken, tokenFile }
   } catch (error) {
     if (file !== undefined && tokenFile !== undefined) rmSync(tokenFile, { force: true })
@@ -139,11 +141,6 @@ async function startWhole(
     else await server.stop()
     throw error
   }
-}
-
-async function makeFirstToken({ desk }: OpenedServer): Promise<string> {
-  const first = { name: 'first', scopes: ['admin'], project: null, expiresAt: null, createdBy: null } as const
-  return (await desk.issue(first)).secret
 }
 
 async function tell({ opened, server, firstToken, tokenFile }: Started, flags: ServeFlags, out: Sink): Promise<void> {
@@ -193,6 +190,11 @@ function keepToken(file: number, secret: string): void {
   writeSync(file, `${secret}\n`)
   fsyncSync(file)
   closeSync(file)
+}
+
+function discardTokenFile(file: number, path: string): void {
+  closeSync(file)
+  rmSync(path, { force: true })
 }
 
 const maxWaitingCharacters = 1024 * 1024

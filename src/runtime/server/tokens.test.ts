@@ -10,6 +10,11 @@ function memoryTable(): TokenTable & { readonly rows: TokenRow[]; lookups: numbe
     async insert(row) {
       rows.push(row)
     },
+    async insertFirst(row) {
+      const isFirst = rows.length === 0
+      if (isFirst) rows.push(row)
+      return isFirst
+    },
     async findByHash(hash) {
       this.lookups += 1
       return rows.find((row) => row.hash === hash)
@@ -29,6 +34,15 @@ function memoryTable(): TokenTable & { readonly rows: TokenRow[]; lookups: numbe
 const request = { name: 'n', scopes: ['exec'], project: 'p', expiresAt: null, createdBy: null } as const
 
 describe('the desk of tokens', () => {
+  it('issues the first token once, to an operator of everything', async () => {
+    const desk = openTokenDesk(memoryTable())
+    const issued = await desk.issueFirst()
+    expect(issued?.info).toMatchObject({ name: 'first', scopes: ['admin'], project: null, expires_at: null })
+    expect((await desk.find(issued?.secret ?? ''))?.id).toBe(issued?.info.id)
+    expect(await desk.issueFirst()).toBeUndefined()
+    expect(await desk.count()).toBe(1)
+  })
+
   it('keeps a hash, and shows neither it nor the token', async () => {
     const table = memoryTable()
     const desk = openTokenDesk(table)

@@ -19,9 +19,16 @@ export interface IssueRequest {
   readonly createdBy: string | null
 }
 
+export interface Issued {
+  readonly secret: string
+  readonly info: TokenInfo
+}
+
 export interface TokenDesk {
   /** The secret exists only in this answer. */
-  issue(request: IssueRequest): Promise<{ readonly secret: string; readonly info: TokenInfo }>
+  issue(request: IssueRequest): Promise<Issued>
+  /** Undefined where there is one already. */
+  issueFirst(): Promise<Issued | undefined>
   /** One that is in force, if it was found a moment ago. */
   remembered(secret: string): TokenRow | undefined
   /** By the secret. Expired and revoked ones too. */
@@ -56,22 +63,14 @@ export function openTokenDesk(table: TokenTable, now: () => number = () => perfo
   }
 
   return {
-    async issue({ name, scopes, project, expiresAt, createdBy }) {
-      const secret = `${tokenPrefix}${randomBytes(32).toString('base64url')}`
-      const row: TokenRow = {
-        id: `tok_${v7().replaceAll('-', '')}`,
-        name,
-        hash: hashOf(secret),
-        scopes: [...new Set(scopes)],
-        project,
-        not_before: null,
-        expires_at: expiresAt,
-        revoked_at: null,
-        created_at: new Date().toISOString(),
-        created_by: createdBy,
-      }
+    async issue(request) {
+      const { secret, row } = draw(request)
       await table.insert(row)
       return { secret, info: infoOf(row) }
+    },
+    async issueFirst() {
+      const { secret, row } = draw(first)
+      return (await table.insertFirst(row)) ? { secret, info: infoOf(row) } : undefined
     },
     remembered: (secret) => rememberedAs(hashOf(secret)),
     async find(secret) {
@@ -94,6 +93,28 @@ export function openTokenDesk(table: TokenTable, now: () => number = () => perfo
     },
     count: () => table.count(),
   }
+}
+
+const first: IssueRequest = { name: 'first', scopes: ['admin'], project: null, expiresAt: null, createdBy: null }
+
+function draw({ name, scopes, project, expiresAt, createdBy }: IssueRequest): {
+  readonly secret: string
+  readonly row: TokenRow
+} {
+  const secret = `${tokenPrefix}${randomBytes(32).toString('base64url')}`
+  const row: TokenRow = {
+    id: `tok_${v7().replaceAll('-', '')}`,
+    name,
+    hash: hashOf(secret),
+    scopes: [...new Set(scopes)],
+    project,
+    not_before: null,
+    expires_at: expiresAt,
+    revoked_at: null,
+    created_at: new Date().toISOString(),
+    created_by: createdBy,
+  }
+  return { secret, row }
 }
 
 /** Nobody's, and as long as one that is, so that its hash takes as long. 32 bytes never read so: their last letter stands for four bits. */

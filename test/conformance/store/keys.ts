@@ -89,6 +89,20 @@ export function describeKeys({ store, stores }: Subject): void {
       expect(await tokens.count()).toBe(1)
     })
 
+    it('of many first tokens one is kept', async () => {
+      const all = await stores(4)
+      const answers = await Promise.all(
+        all.flatMap(({ tokens }, store) =>
+          Array.from({ length: 5 }, (_, each) => tokens.insertFirst(tokenRow(`t${store}${each}`))),
+        ),
+      )
+      expect(answers.filter(Boolean)).toHaveLength(1)
+      for (const { tokens } of all) {
+        expect(await tokens.count()).toBe(1)
+        expect(await tokens.insertFirst(tokenRow('later'))).toBe(false)
+      }
+    })
+
     it('a hash or an id that is there already is refused', async () => {
       const { tokens } = await store()
       await tokens.insert(tokenRow('t1'))
