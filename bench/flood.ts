@@ -13,8 +13,9 @@ import { openPlace } from './place.ts'
 import { atMost, type Result } from './result.ts'
 import { serve, type Served } from './served.ts'
 
-const rounds = 3
 const seconds = 5
+/** Of the short ones more, so that thirty answers decide and not fifteen; creates take half a minute each. */
+const rounds = { gets: 6, pipelined: 6, creates: 3 } as const
 /** Between two requests of the other token. */
 const everyMs = 10
 /** Until it is forgotten that the token was held, and it has its whole burst again. */
@@ -115,7 +116,7 @@ async function measure(kind: Kind, ground: Ground): Promise<Measured> {
   const standstills: Standstill[] = []
   const told: unknown[] = []
   const [begunAt, stolenBefore] = [monotonicMs(), machine.stolenMs()]
-  for (let each = 0; each < rounds; each += 1) {
+  for (let each = 0; each < rounds[kind]; each += 1) {
     await lagOf(ask)
     const floodedAt = monotonicMs()
     const [flooded, given] = await samplesDuring(ground, flood(ground, kind))
