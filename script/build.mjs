@@ -102,7 +102,11 @@ async function bundleCommandLine(files, target) {
       // Parts use what lies in the file of the way, so it exports more than `main`.
       preserveEntrySignatures: 'allow-extension',
       checks: { ineffectiveDynamicImport: false },
-      plugins: [textAs('glovebox', entry), randomFromNode, await filterMadeBefore(compiled(filterSource))],
+      plugins: [
+        textAs('glovebox', entry),
+        chanceFromNode(compiled(chanceSource)),
+        await filterMadeBefore(compiled(filterSource)),
+      ],
     },
     {
       dir: bundled,
@@ -129,14 +133,16 @@ const textAs = (name, text) => ({
   load: (id) => (id === name ? text : undefined),
 })
 
-/** uuid takes random bytes from web crypto, which takes longer to load than everything that is made of them. */
-const randomFromNode = {
-  name: 'random-from-node',
+const chanceSource = join(root, 'src/contract/chance.ts')
+
+/** Web crypto takes longer to load than everything that is made of its chance; the command line has Node's own. */
+const chanceFromNode = (path) => ({
+  name: 'chance-from-node',
   load: (id) =>
-    /\/uuid\/dist[^/]*\/rng\.js$/.test(id)
-      ? "import { randomBytes } from 'node:crypto'\nexport default () => randomBytes(16)"
+    id === path
+      ? "import { randomBytes } from 'node:crypto'\nexport const chance = () => randomBytes(16).toString('hex')"
       : undefined,
-}
+})
 
 const filterSource = join(root, 'src/backends/bwrap/seccomp/filter.ts')
 

@@ -1,15 +1,13 @@
 // Sessions, tasks and runs: ids, states and the files that describe them. A field that is not set is null and never
 // absent, so that a reader can tell "unset" from "written by something older". Each sentence marked "Law" has a test
 // in src/runs in the same words.
-import { v7 } from 'uuid'
 import { z } from 'zod'
+import { chance } from './chance.ts'
 
-const compact = (): string => v7().replaceAll('-', '')
-
-/** Made here: a sortable time, then chance. A caller's own ids need no prefix. */
-export const newSessionId = (): string => `sess_${compact()}`
-export const newTaskId = (): string => `task_${compact()}`
-export const newRunId = (): string => `run_${compact()}`
+/** Made here, of chance. A caller's own ids need no prefix. */
+export const newSessionId = (): string => `sess_${chance()}`
+export const newTaskId = (): string => `task_${chance()}`
+export const newRunId = (): string => `run_${chance()}`
 
 /** Safe as a file name and as an argument. Law: a caller's id is letters, digits, dot, underscore and dash, at most 128, and begins with neither dot nor dash. */
 export const idSchema = z

@@ -1,6 +1,6 @@
 // Directories of requests that were never accepted, because their server died in between: they have no record, and nobody was
 // told of them.
-import { existsSync } from 'node:fs'
+import { existsSync, lstatSync } from 'node:fs'
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
@@ -23,18 +23,23 @@ export async function sweepUnaccepted({ root, now }: SweepOptions): Promise<numb
     for (const exec_id of await namesIn(join(root, 'projects', project_id, 'artifacts'))) {
       if (++looked % 256 === 0) await turn()
       const name = { project_id, exec_id }
-      if (!isOlder(exec_id, now().getTime() - graceMs) || existsSync(recordPlace(root, name, 'meta.json'))) continue
-      await rm(execPlace(root, name), { recursive: true, force: true })
+      const place = execPlace(root, name)
+      if (!isExec.test(exec_id) || existsSync(recordPlace(root, name, 'meta.json'))) continue
+      if (!isOlder(place, now().getTime() - graceMs)) continue
+      await rm(place, { recursive: true, force: true })
       swept += 1
     }
   }
   return swept
 }
 
-/** The time is in the id; what has another name is nothing of ours. */
-function isOlder(execId: string, than: number): boolean {
-  const [, madeAt] = /^exec_([0-9a-f]{12})[0-9a-f]{20}$/.exec(execId) ?? []
-  return madeAt !== undefined && Number.parseInt(madeAt, 16) < than
+/** What has another name is nothing of ours. */
+const isExec = /^exec_[0-9a-f]{32}$/
+
+/** The guest never sees this directory itself, so its time is the server's. */
+function isOlder(place: string, than: number): boolean {
+  const seen = lstatSync(place, { throwIfNoEntry: false })
+  return seen !== undefined && seen.mtimeMs < than
 }
 
 async function namesIn(directory: string): Promise<readonly string[]> {

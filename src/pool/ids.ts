@@ -1,6 +1,7 @@
 // The id of a key: the same in every process, on every server. 64 bits of a hash can be hit by chance or by purpose, so a
 // member keeps its whole key, and whoever comes with another one is refused.
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
+import { chance } from '../contract/chance.ts'
 import type { SandboxId } from '../contract/ids.ts'
 import type { SandboxKey } from '../contract/provider.ts'
 import { GloveboxError } from '../errors/error.ts'
@@ -17,7 +18,7 @@ export function idOfKey(key: SandboxKey): SandboxId {
 }
 
 /** Longer than those of keys, so that none of them is ever one of these. */
-export const idWithoutKey = (): SandboxId => `sbx_${randomBytes(16).toString('hex')}`
+export const idWithoutKey = (): SandboxId => `sbx_${chance()}`
 
 export const isSameKey = (one: SandboxKey | null, other: SandboxKey | null): boolean =>
   one === null || other === null ? one === other : one.user === other.user && one.thread === other.thread

@@ -1,6 +1,6 @@
 // Events as lines: how one is written, and whether a line is what it claims to be. The form is told in contract/event.ts.
 import { hash as digest } from 'node:crypto'
-import { v7 } from 'uuid'
+import { chance } from '../contract/chance.ts'
 import { eventSchema, maxEventBytes, type EventInput, type RunEvent } from '../contract/event.ts'
 import { GloveboxError } from '../errors/error.ts'
 
@@ -28,7 +28,7 @@ export const sealLength = hashKey.length + 64 + 2
 
 export function encodeEvent(input: EventInput, head: Head, ids: RunIds, timestamp: string): EncodedEvent {
   const unsealed = {
-    event_id: `evt_${v7().replaceAll('-', '')}`,
+    event_id: `evt_${chance()}`,
     seq: head.seq + 1,
     run_id: ids.run_id,
     session_id: ids.session_id,

@@ -4,8 +4,8 @@
 import { closeSync, constants, fsyncSync, openSync, fstatSync, readSync, writeSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
-import { v7 } from 'uuid'
 import { z } from 'zod'
+import { chance } from '../contract/chance.ts'
 import { idSchema, isTerminal, timestampSchema } from '../contract/run.ts'
 import { GloveboxError } from '../errors/error.ts'
 import { isErrno } from '../paths/refusal.ts'
@@ -56,7 +56,7 @@ export async function leaveMessage(directory: string, input: MessageInput): Prom
 
 function checked(input: MessageInput): Message {
   const parsed = messageSchema.safeParse({
-    id: `msg_${v7().replaceAll('-', '')}`,
+    id: `msg_${chance()}`,
     time: new Date().toISOString(),
     ...input,
   })

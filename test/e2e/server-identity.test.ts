@@ -86,6 +86,31 @@ describe('the identity matrix', () => {
     expect(allEnd(await outcomes(samples(naming), stranger), ': 404 NOT_FOUND')).toEqual([])
   })
 
+  it('an id that is next to a known one is not found, nor are two that were made together alike', async () => {
+    const { call, makeToken } = ground
+    const stranger = await makeToken('admin', 'ours')
+    const exec = { project_id: 'theirs', exec: { kind: 'shell', command: 'true' } }
+    const makeExec = async (): Promise<string> =>
+      String((await call('POST', '/sandbox/execs', { body: exec })).at('exec_id'))
+    const [one, other] = await Promise.all([makeExec(), makeExec()])
+    expect(one.slice(0, 'exec_'.length + 8)).not.toBe(other.slice(0, 'exec_'.length + 8))
+    const keyed = await call('POST', '/sandboxes', { body: { project: 'theirs', key: 'guessed' } })
+    const { sandboxId, runId, snapshotId, tokenId } = objects
+    const known = [`/sandbox/execs/${one}`, `/sandboxes/${sandboxId}`, `/sandboxes/${String(keyed.at('id'))}`]
+    for (const path of [...known, `/runs/${runId}`, `/snapshots/${snapshotId}`, `/tokens/${tokenId}`]) {
+      const next = `${path.slice(0, -1)}${path.endsWith('0') ? '1' : '0'}`
+      expect([path, (await call('GET', path)).status]).toEqual([path, 200])
+      const answers = [await call('GET', next), await call('GET', next, { token: stranger })]
+      const foreign = await call('GET', path, { token: stranger })
+      expect([...answers, foreign].map((answer) => [path, answer.status, codeOf(answer)])).toEqual(
+        Array.from({ length: 3 }, () => [path, 404, 'NOT_FOUND']),
+      )
+      // Nothing in the words tells one that is there from one that is not.
+      expect(foreign.at('error.message')).toBe(answers[1]?.at('error.message'))
+    }
+    await call('DELETE', `/sandboxes/${String(keyed.at('id'))}`)
+  })
+
   it('a list shows nothing of another project', async () => {
     const stranger = await ground.makeToken('admin', 'empty')
     for (const path of ['/sandboxes', '/runs', '/sandbox/execs'])

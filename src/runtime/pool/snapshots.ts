@@ -3,8 +3,8 @@
 // that something stands on stays until nothing does, whoever deleted it. It knows directories and records, and no sandbox.
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { v7 } from 'uuid'
 import { z } from 'zod'
+import { chance } from '../../contract/chance.ts'
 import { forkMethods, type ForkMethod } from '../../contract/fork.ts'
 import type { HostPath } from '../../contract/mount.ts'
 import { GloveboxError } from '../../errors/error.ts'
@@ -65,7 +65,7 @@ export async function takeSnapshot(
 ): Promise<{ readonly snapshot: SnapshotRecord; readonly member: MemberRecord }> {
   const snapshot: SnapshotRecord = {
     version: 1,
-    id: `snap_${v7().replaceAll('-', '')}`,
+    id: `snap_${chance()}`,
     project: member.project,
     name,
     sandbox_id: member.id,

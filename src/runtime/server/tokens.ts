@@ -2,7 +2,7 @@
 // busy caller does not ask the database each time; a revoked one is therefore good for at most that long. Of all others nothing is
 // remembered: each refusal costs one look-up, whatever its reason, and strangers who make tokens up fill no memory.
 import { createHash, randomBytes } from 'node:crypto'
-import { v7 } from 'uuid'
+import { chance } from '../../contract/chance.ts'
 import type { Page, PageRequest, TokenRow, TokenScope, TokenTable } from '../../contract/store.ts'
 import { tokenPrefix, type TokenInfo } from '../../contract/token.ts'
 
@@ -103,7 +103,7 @@ function draw({ name, scopes, project, expiresAt, createdBy }: IssueRequest): {
 } {
   const secret = `${tokenPrefix}${randomBytes(32).toString('base64url')}`
   const row: TokenRow = {
-    id: `tok_${v7().replaceAll('-', '')}`,
+    id: `tok_${chance()}`,
     name,
     hash: hashOf(secret),
     scopes: [...new Set(scopes)],

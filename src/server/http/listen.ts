@@ -4,12 +4,12 @@ import { chmodSync, rmSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { v7 } from 'uuid'
 import { GloveboxError } from '../../errors/error.ts'
 import { createArrivals, type Arrivals } from './arrivals.ts'
 import type { Limits } from './limits.ts'
 import { problemOf } from './problem.ts'
 import { refuseOnSocket } from './raw-answer.ts'
+import { newRequestId } from './request-id.ts'
 import type { UpgradeListener } from './upgrade.ts'
 
 export type Place = { readonly host: string; readonly port: number } | { readonly socket: string }
@@ -152,7 +152,7 @@ function refuseUnread(error: ParseError, socket: Duplex): void {
     socket.destroy()
     return
   }
-  refuseOnSocket(socket, problemOf(unreadable(error), `req_${v7().replaceAll('-', '')}`))
+  refuseOnSocket(socket, problemOf(unreadable(error), newRequestId()))
 }
 
 /** An answer that is under way must not be mixed with another. */

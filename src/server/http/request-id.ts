@@ -1,4 +1,4 @@
-import { v7 } from 'uuid'
+import { chance } from '../../contract/chance.ts'
 
 /** Under which a request is found again in logs and records. */
-export const newRequestId = (): string => `req_${v7().replaceAll('-', '')}`
+export const newRequestId = (): string => `req_${chance()}`

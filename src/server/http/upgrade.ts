@@ -3,7 +3,6 @@
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { v7 } from 'uuid'
 import { WebSocketServer, type WebSocket } from 'ws'
 import { GloveboxError } from '../../errors/error.ts'
 import { renderForOperator } from '../../errors/render.ts'
@@ -14,6 +13,7 @@ import { guard } from './guard.ts'
 import type { Principal } from './principal.ts'
 import { isFault, problemOf } from './problem.ts'
 import { refuseOnSocket } from './raw-answer.ts'
+import { newRequestId } from './request-id.ts'
 import { check, queryOf, refuseQuery } from './request.ts'
 import type { Call, Route } from './route.ts'
 import { serveSocket, type Attached } from './socket.ts'
@@ -46,7 +46,7 @@ export function createUpgrader(parts: UpgradeParts): UpgradeListener {
   })
   return (incoming, socket, head) => {
     if (!isWebSocket(incoming)) return answerPlainly(incoming, socket, parts)
-    const requestId = `req_${v7().replaceAll('-', '')}`
+    const requestId = newRequestId()
     socket.on('error', () => {})
     void admit(incoming, requestId, parts).then(
       (admitted) => {

@@ -8,7 +8,7 @@ import { asTable, damagedRemark, toldHere, toldThere, type PoolFlags, type ToldS
 
 export async function ps(flags: PoolFlags, doing: Doing): Promise<number> {
   const found = serverAsked(flags) === undefined ? await here(doing) : await there(flags, doing)
-  const listed = found.toSorted((one, other) => ((one.createdAt ?? '') < (other.createdAt ?? '') ? 1 : -1))
+  const listed = found.toSorted((one, other) => (ageKey(one) < ageKey(other) ? 1 : -1))
   const { out, err } = doing.face
   if (flags.json === true) await out.write(listed.map(jsonLine).join(''))
   else if (flags.quiet === true) await out.write(listed.map(({ id }) => `${id}\n`).join(''))
@@ -17,6 +17,9 @@ export async function ps(flags: PoolFlags, doing: Doing): Promise<number> {
   if (listed.length === 0) await err.write('glovebox: No sandboxes are kept.\n')
   return 0
 }
+
+/** Of two of one moment the id decides. */
+const ageKey = ({ createdAt, id }: ToldSandbox): string => `${createdAt ?? ''} ${id}`
 
 async function here({ directory }: Doing): Promise<readonly ToldSandbox[]> {
   const keeper = await openKeeper(directory)
