@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 
 /** Attacks that are on no backend, or name their own: once is enough. */
-const onceOnly = ['actions', 'execs', 'host-paths', 'seccomp', 'seccomp-ordinary', 'settings', 'symlink-race']
+const onceOnly = ['actions', 'host-paths', 'seccomp', 'seccomp-ordinary', 'settings', 'symlink-race']
 const versions = ['20', '22', '24', '26']
 /** What runs on the versions on both sides runs between them, too: the two in the middle share what is not pure code. */
 const inBetween = { 22: 'conformance', 24: 'e2e' }

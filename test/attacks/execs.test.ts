@@ -1,28 +1,37 @@
-// Attacks on the server's side of execs, each beside a control in which nothing defends and the harm is done.
+// Attacks on the server's side of execs, each beside a control in which nothing defends and the harm is done. The server runs its execs
+// on the backend that is attacked.
+import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import {
   chmodSync,
+  existsSync,
   linkSync,
   lstatSync,
   mkdirSync,
   readFileSync,
   readdirSync,
-  readlinkSync,
-  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
+import { release } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { filesBelow } from '../fixtures/files-below.ts'
 import { recordNames, type ExecArtifacts, type ExecMeta, type ExecRecord } from '../../src/contract/exec-record.ts'
+import { execTarget } from '../faults/exec-targets.ts'
 import { makePlace, shell, startExecServer, type ExecServer } from '../fixtures/exec-server.ts'
+import { filesWith, ofTheHost, processesWith } from '../fixtures/value-search.ts'
+
+const attacked = execTarget(process.env['GLOVEBOX_ATTACK_BACKEND'] ?? 'bwrap')
 
 let server: ExecServer
 beforeAll(async () => {
-  server = await startExecServer()
+  server = await startExecServer(attacked.options)
 })
-afterAll(() => server.remove())
+afterAll(async () => {
+  await server.stop()
+  server.remove()
+})
 
 const placeOf = (exec: ExecRecord, ...names: readonly string[]): string =>
   join(server.workspace, exec.artifacts_dir, ...names)
@@ -47,6 +56,13 @@ function writeNaively(exec: ExecRecord): void {
 }
 
 describe('records of an exec', () => {
+  it('control: execs run on what is attacked', async () => {
+    const exec = await server.exec(shell('uname -r'))
+    expect(exec.backend).toBe(attacked.name.split('-')[0])
+    const isOwnKernel = readFileSync(placeOf(exec, 'stdout.txt'), 'utf8').trim() !== release()
+    expect(isOwnKernel).toBe(attacked.name === 'docker-runsc')
+  })
+
   it.each([
     ['symlinks', 'ln -s VICTIM'],
     ['symlinks upward', 'ln -s ../NAME'],
@@ -171,47 +187,17 @@ describe('records of an exec', () => {
     const place = makePlace()
     mkdirSync(join(place, 'data', 'workspace'), { recursive: true })
     chmodSync(join(place, 'data', 'workspace'), 0o777)
-    await expect(startExecServer({ place })).rejects.toThrow('somebody else')
+    await expect(startExecServer({ ...attacked.options, place })).rejects.toThrow('somebody else')
     // Control: with the right mode the same server starts.
     chmodSync(join(place, 'data', 'workspace'), 0o700)
-    const started = await startExecServer({ place })
+    const started = await startExecServer({ ...attacked.options, place })
     expect((await started.exec(shell('true'))).status).toBe('SUCCEEDED')
+    await started.stop()
     started.remove()
   })
 })
 
 describe('the environment of an exec', () => {
-  const filesWith = (directory: string, text: string): readonly string[] =>
-    filesBelow(directory).filter((path) => {
-      try {
-        return readFileSync(path).includes(text)
-      } catch {
-        return false
-      }
-    })
-
-  /** Nothing, if it has ended meanwhile. */
-  function namespaceOf(pid: string): string | undefined {
-    try {
-      return readlinkSync(`/proc/${pid}/ns/pid`)
-    } catch {
-      return undefined
-    }
-  }
-
-  /** Processes of the host whose command line, or environment, has the text in it. */
-  function processesWith(file: 'cmdline' | 'environ', text: string): readonly string[] {
-    return readdirSync('/proc')
-      .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
-      .filter((pid) => {
-        try {
-          return readFileSync(`/proc/${pid}/${file}`).includes(text)
-        } catch {
-          return false
-        }
-      })
-  }
-
   it("a value of an exec's environment is found on no disk, in no log and in no command line", async () => {
     const canary = `canary-${Math.random().toString(36).slice(2)}${Date.now().toString(36)}`
     const spoken = `spoken-${canary}`
@@ -220,20 +206,23 @@ describe('the environment of an exec', () => {
         project_id: 'secrets',
         exec: {
           kind: 'shell',
-          command: `: ${spoken.slice(0, 6)}; test -n "$TOKEN" && while [ ! -e go ]; do sleep 0.2; done`,
+          command: `: ${spoken.slice(0, 6)}; printf %s "$TOKEN" | sha256sum >told; mv told hash; while [ ! -e go ]; do sleep 0.2; done`,
           env: { TOKEN: canary, PYTHONSTARTUP: `/${canary}.py` },
         },
         task_ref: { task_id: 'spoken-task' },
       },
       { 'idempotency-key': 'with-secret' },
     )
-    // Control: the guest's own process has it, and the search finds it there.
-    await expect.poll(() => processesWith('environ', canary).length).toBeGreaterThan(0)
+    // Control: the guest has it.
+    const work = join(server.workspace, 'projects/secrets/work')
+    await expect.poll(() => existsSync(join(work, 'hash'))).toBe(true)
+    expect(readFileSync(join(work, 'hash'), 'utf8')).toContain(createHash('sha256').update(canary).digest('hex'))
+    // Control: where guests are processes of the host's kernel, the search finds it in the guest's. gVisor's are not.
+    expect(processesWith('environ', canary).length > 0).toBe(attacked.name !== 'docker-runsc')
+    expect(ofTheHost(processesWith('environ', canary))).toEqual([])
     expect(processesWith('cmdline', canary)).toEqual([])
-    const ours = readlinkSync('/proc/self/ns/pid')
-    expect(processesWith('environ', canary).filter((pid) => namespaceOf(pid) === ours)).toEqual([])
     expect(filesWith(server.place, canary)).toEqual([])
-    writeFileSync(join(server.workspace, 'projects/secrets/work/go'), '')
+    writeFileSync(join(work, 'go'), '')
     const ended = await server.until(exec.exec_id, ({ ended_at }) => ended_at !== null)
     expect(ended).toMatchObject({ status: 'SUCCEEDED', env_keys: ['PYTHONSTARTUP', 'TOKEN'] })
     // A queued one that never runs, one that is refused, and one whose request is malformed.
@@ -253,7 +242,17 @@ describe('the environment of an exec', () => {
     expect(recorded.some((name) => name.startsWith('glovebox.db'))).toBe(true)
     await server.stop()
     expect(filesWith(server.place, canary)).toEqual([])
-    rmSync(join(server.place, 'token'))
-    server = await startExecServer()
+  })
+
+  it('control: a value that a process of the host carries is found', async () => {
+    const planted = `planted-${Math.random().toString(36).slice(2)}`
+    const carriers = [
+      spawn('/bin/sh', ['-c', `read line; : ${planted}`]),
+      spawn('/bin/sh', ['-c', 'read line; :'], { env: { TOKEN: planted } }),
+    ]
+    const [inArguments, inEnvironment] = carriers.map(({ pid }) => String(pid))
+    await expect.poll(() => processesWith('cmdline', planted)).toEqual([inArguments])
+    await expect.poll(() => ofTheHost(processesWith('environ', planted))).toEqual([inEnvironment])
+    for (const carrier of carriers) carrier.kill()
   })
 })
