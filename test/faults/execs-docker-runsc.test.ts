@@ -2,12 +2,13 @@
 import { describe } from 'vitest'
 import { isRequired } from '../conformance/required.ts'
 import { dockerHasImage, dockerHasRuntime, execTarget, runscImage } from './exec-targets.ts'
-import { itGoesOn, itHidesTheEnvironment, serversOn } from './lasting-execs.ts'
+import { itHidesTheEnvironment } from './hidden-environment.ts'
+import { itGoesOn, serversOn } from './lasting-execs.ts'
 
 const isHere = dockerHasRuntime('runsc') && dockerHasImage(runscImage)
 
 describe.skipIf(!isHere && !isRequired('docker-runsc'))('execs on gVisor', () => {
   const start = serversOn(execTarget('docker-runsc'))
   itGoesOn(start)
-  itHidesTheEnvironment(start)
+  itHidesTheEnvironment(start, { isGvisor: true })
 })

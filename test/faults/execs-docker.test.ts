@@ -6,10 +6,10 @@ import { recordNames } from '../../src/contract/exec-record.ts'
 import { isRequired } from '../conformance/required.ts'
 import { shell } from '../fixtures/exec-server.ts'
 import { containersAt, dockerHasImage, execTarget, spoolsAt } from './exec-targets.ts'
-import { itGoesOn, itHidesTheEnvironment, serversOn, textOf, until } from './lasting-execs.ts'
+import { itHidesTheEnvironment } from './hidden-environment.ts'
+import { ended, itGoesOn, serversOn, textOf, until } from './lasting-execs.ts'
 
 const isHere = dockerHasImage('glovebox/sandbox:latest')
-const ended = ({ ended_at }: { readonly ended_at: string | null }): boolean => ended_at !== null
 
 describe.skipIf(!isHere && !isRequired('docker'))('execs in containers', () => {
   const start = serversOn(execTarget('docker'))
