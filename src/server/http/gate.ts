@@ -15,7 +15,7 @@ import type { Metrics } from './metrics.ts'
 import type { Presence } from './presence.ts'
 import type { Principal } from './principal.ts'
 import { problemOf } from './problem.ts'
-import type { Refusals } from './refusals.ts'
+import { noRoute, type Refusals } from './refusals.ts'
 import { newRequestId } from './request-id.ts'
 import { sendProblem } from './respond.ts'
 import type { Rounds } from './rounds.ts'
@@ -154,7 +154,7 @@ function refuse(error: GloveboxError, refused: Refused): void {
   const { parts, who, given, incoming } = refused
   const actor = isAddress(who) ? 'nobody' : who
   parts.metrics.refused()
-  parts.refusals.note({ code: error.code, actor, route: '*', requestId: given.requestId })
+  parts.refusals.note({ code: error.code, actor, route: noRoute, requestId: given.requestId })
   let goOn = (): void => {}
   const way = parts.hold.refuse(who, incoming.socket, () => {
     goOn()

@@ -5,6 +5,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { GloveboxError } from '../../errors/error.ts'
+import type { ErrorCode } from '../../errors/table.ts'
 import { createArrivals, type Arrivals } from './arrivals.ts'
 import type { Limits } from './limits.ts'
 import { problemOf } from './problem.ts'
@@ -31,13 +32,15 @@ const backlog = 4096
 export interface Listeners {
   readonly onRequest: RequestListener
   readonly onUpgrade: UpgradeListener
+  /** What could not be read as a request was refused. */
+  readonly onUnreadable: (code: ErrorCode, requestId: string) => void
   /** Who asks for something, and would wait for a crowd. */
   readonly isAnybodyThere: () => boolean
 }
 
 export async function listen(
   place: Place,
-  { onRequest, onUpgrade, isAnybodyThere }: Listeners,
+  { onRequest, onUpgrade, onUnreadable, isAnybodyThere }: Listeners,
   limits: Limits,
 ): Promise<Listening> {
   const arrivals = createArrivals({ isAnybodyThere, mostWaiting: limits.connections })
@@ -61,7 +64,7 @@ export async function listen(
   server.maxConnections = limits.connections
   server.on('clientError', (error: ParseError, socket) => {
     arrivals.heard(socket)
-    refuseUnread(error, socket)
+    refuseUnread(error, socket, onUnreadable)
   })
   server.on('upgrade', (incoming: IncomingMessage, socket, head) => {
     arrivals.heard(socket)
@@ -147,12 +150,15 @@ interface ParseError extends Error {
 }
 
 /** Nothing was routed, so there is no request to answer: the words go to the socket as they are. */
-function refuseUnread(error: ParseError, socket: Duplex): void {
+function refuseUnread(error: ParseError, socket: Duplex, onUnreadable: Listeners['onUnreadable']): void {
   if (error.code === 'ECONNRESET' || !socket.writable || hasBegun(socket as Socket)) {
     socket.destroy()
     return
   }
-  refuseOnSocket(socket, problemOf(unreadable(error), newRequestId()))
+  const requestId = newRequestId()
+  const refusal = unreadable(error)
+  onUnreadable(refusal.code, requestId)
+  refuseOnSocket(socket, problemOf(refusal, requestId))
 }
 
 /** An answer that is under way must not be mixed with another. */

@@ -19,7 +19,7 @@ import { createMetrics } from './metrics.ts'
 import { openApiOf, type OpenApiDocument } from './openapi.ts'
 import { watchPool } from './pool-metrics.ts'
 import { problemOf } from './problem.ts'
-import { openRefusals } from './refusals.ts'
+import { noRoute, openRefusals } from './refusals.ts'
 import { respondProblem } from './respond.ts'
 import { createRounds } from './rounds.ts'
 import { allRoutes } from './routes/all.ts'
@@ -29,6 +29,7 @@ import { createThrottle } from './throttle.ts'
 import { createTickets } from './tickets.ts'
 import { createUpgrader } from './upgrade.ts'
 import { GloveboxError } from '../../errors/error.ts'
+import type { ErrorCode } from '../../errors/table.ts'
 
 export interface ServeOptions {
   readonly opened: OpenedServer
@@ -91,7 +92,11 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   const app = createApp(parts)
   const entries = new WeakMap<object, Entry>()
   const route = getRequestListener(
-    (request, env) => app.fetch(request, { ...(env as HttpBindings), entry: entries.get(env.incoming) }),
+    (request, env) => {
+      const entry = entries.get(env.incoming)
+      entries.delete(env.incoming)
+      return app.fetch(request, { ...(env as HttpBindings), entry })
+    },
     {
       overrideGlobalObjects: false,
       // What is left of a body is our own concern.
@@ -99,15 +104,20 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
       errorHandler: () => respondProblem(problemOf(malformed(), 'req_none'), {}),
     },
   )
+  const note = (code: ErrorCode, requestId: string, actor = 'nobody'): void =>
+    refusals.note({ code, actor, route: noRoute, requestId })
   const onRequest = createGate(parts, (entry, incoming, outgoing) => {
     entries.set(incoming, entry)
-    // One whose address is malformed never comes to the app.
-    void Promise.resolve(route(incoming, outgoing)).finally(entry.leave)
+    void Promise.resolve(route(incoming, outgoing)).finally(() => {
+      entry.leave()
+      // One whose address is malformed never comes to the app.
+      if (entries.delete(incoming)) note(malformed().code, entry.requestId, entry.principal?.actor)
+    })
   })
   const onUpgrade = createUpgrader({ ...parts, tickets, onRequest })
   const listening = await listen(
     place,
-    { onRequest, onUpgrade, isAnybodyThere: () => presence.isAnybodyThere() },
+    { onRequest, onUpgrade, onUnreadable: note, isAnybodyThere: () => presence.isAnybodyThere() },
     limits,
   )
   for (const host of hostsOf(place, listening.port, options.allowHosts ?? [])) hosts.add(host)

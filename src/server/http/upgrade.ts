@@ -45,16 +45,17 @@ export function createUpgrader(parts: UpgradeParts): UpgradeListener {
     handleProtocols: (offered) => (offered.has(terminalProtocol) ? terminalProtocol : false),
   })
   return (incoming, socket, head) => {
-    if (!isWebSocket(incoming)) return answerPlainly(incoming, socket, parts)
     const requestId = newRequestId()
+    if (!isWebSocket(incoming)) return answerPlainly(incoming, socket, { requestId, parts })
     socket.on('error', () => {})
-    void admit(incoming, requestId, parts).then(
+    const asking: Asking = { requestId, parts }
+    void admit(incoming, asking).then(
       (admitted) => {
         if (socket.destroyed) return admitted.leave()
         socket.once('close', admitted.leave)
         sockets.handleUpgrade(incoming, socket, head, (upgraded) => void follow(upgraded, admitted, requestId, parts))
       },
-      (error: unknown) => refuse(error, { socket, requestId, parts, incoming }),
+      (error: unknown) => refuse(error, { ...asking, socket, incoming }),
     )
   }
 }
@@ -63,15 +64,22 @@ const isWebSocket = ({ headers }: IncomingMessage): boolean => headers.upgrade?.
 
 /** Some clients offer HTTP/2 with every request. Node hands such a request over without its body, so only one that has none can be
  * answered. */
-function answerPlainly(incoming: IncomingMessage, socket: Duplex, { onRequest }: UpgradeParts): void {
+function answerPlainly(incoming: IncomingMessage, socket: Duplex, asking: Asking): void {
   const { headers } = incoming
   if (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0)
-    return refuseOnSocket(socket, problemOf(unknownUpgrade(), 'req_none'))
+    return refuse(unknownUpgrade(), { ...asking, socket, incoming })
   const outgoing = new ServerResponse(incoming)
   outgoing.shouldKeepAlive = false
   outgoing.assignSocket(socket as Socket)
   outgoing.once('finish', () => socket.end())
-  onRequest(incoming, outgoing)
+  asking.parts.onRequest(incoming, outgoing)
+}
+
+/** What is known of a request for a WebSocket while it is looked at. */
+interface Asking {
+  readonly requestId: string
+  readonly parts: UpgradeParts
+  principal?: Principal
 }
 
 interface Admitted {
@@ -80,10 +88,11 @@ interface Admitted {
   readonly leave: () => void
 }
 
-async function admit(incoming: IncomingMessage, requestId: string, parts: UpgradeParts): Promise<Admitted> {
+async function admit(incoming: IncomingMessage, asking: Asking): Promise<Admitted> {
+  const { requestId, parts } = asking
   const url = incoming.url ?? ''
   const path = url.split('?', 1)[0] ?? ''
-  const principal = await recognise(incoming, path, parts)
+  const principal = await recognise(incoming, path, asking)
   const found = routeFor(path, parts.routes)
   if (parts.drain.isDraining) throw parts.drain.refusal()
   const { route, given } = found ?? missing()
@@ -106,13 +115,13 @@ async function admit(incoming: IncomingMessage, requestId: string, parts: Upgrad
 }
 
 /** Whoever asks has used a request, as with any other; strangers have theirs together with those of their address. */
-async function recognise(incoming: IncomingMessage, path: string, parts: UpgradeParts): Promise<Principal> {
-  let principal: Principal | undefined
+async function recognise(incoming: IncomingMessage, path: string, asking: Asking): Promise<Principal> {
+  const { parts } = asking
   try {
     requireOrigin(incoming, parts)
-    return (principal = await identify(incoming, path, parts))
+    return (asking.principal = await identify(incoming, path, parts))
   } finally {
-    countAsRequest(principal?.actor ?? addressOf(incoming), parts)
+    countAsRequest(asking.principal?.actor ?? addressOf(incoming), parts)
   }
 }
 
@@ -208,18 +217,16 @@ async function follow(
   }
 }
 
-interface Refusing {
+interface Refusing extends Asking {
   readonly socket: Duplex
-  readonly requestId: string
-  readonly parts: UpgradeParts
   readonly incoming: IncomingMessage
 }
 
-function refuse(error: unknown, { socket, requestId, parts, incoming }: Refusing): void {
+function refuse(error: unknown, { socket, requestId, parts, incoming, principal }: Refusing): void {
   const { log, refusals } = parts
   const route = routeFor((incoming.url ?? '').split('?', 1)[0] ?? '', parts.routes)?.route.path ?? '/*'
   if (error instanceof GloveboxError)
-    refusals.note({ code: error.code, actor: 'nobody', route: `attach ${route}`, requestId })
+    refusals.note({ code: error.code, actor: principal?.actor ?? 'nobody', route: `attach ${route}`, requestId })
   if (isFault(error)) log.error({ requestId, ...renderForOperator(error) }, 'a request could not be answered')
   refuseOnSocket(socket, problemOf(error, requestId))
 }
