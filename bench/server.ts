@@ -1,11 +1,12 @@
-// What a command costs over HTTP: more than the library, alone; and with 64 clients at once, against as many bare bwraps.
+// What a command costs over HTTP: more than the library, alone; an exec of the API, with its directories and its record, against a sandbox
+// that the library makes for one command; and with 64 clients at once, against as many bare bwraps.
 import { Sandbox as RemoteSandbox } from '../src/client/index.ts'
 import { Sandbox } from '../src/index.ts'
 import { interleave, round, type Contestant } from './interleave.ts'
 import { openPlace } from './place.ts'
 import { rawBwrap } from './raw-bwrap.ts'
 import { atLeast, atMost, type Result } from './result.ts'
-import { serve } from './served.ts'
+import { serve, type Served } from './served.ts'
 
 const command = ['/bin/true'] as const
 const clients = 64
@@ -27,6 +28,17 @@ export async function serverBenches(): Promise<readonly Result[]> {
     80,
     10,
   )
+  const whole = await interleave(
+    {
+      http: () => execOnce(served),
+      library: async () => {
+        await using once = await Sandbox.create({ mounts: [{ guestPath: '/workspace', hostPath: workspace }] })
+        check(await once.commands.run(['bash', '-lc', 'true']))
+      },
+    },
+    60,
+    10,
+  )
   const crowd = await parallel(
     async () => check(await remote.commands.run(command)),
     await rawBwrap(place, workspace, command),
@@ -39,6 +51,14 @@ export async function serverBenches(): Promise<readonly Result[]> {
       limit: 3,
       unit: 'ms',
       figures: alone,
+    }),
+    atMost({
+      name: 'exec of the API, with its record, − a sandbox of the library for one command',
+      promise: '≤ 3 ms',
+      measured: round(whole.http.medianMs - whole.library.medianMs),
+      limit: 3,
+      unit: 'ms',
+      figures: whole,
     }),
     atMost({
       name: `errors of ${clients} parallel clients`,
@@ -65,6 +85,16 @@ export async function serverBenches(): Promise<readonly Result[]> {
       figures: { p50Ms: round(crowd.p50Ms), p99Ms: round(crowd.p99Ms) },
     }),
   ]
+}
+
+async function execOnce({ url, token }: Served): Promise<void> {
+  const answer = await fetch(`${url}/sandbox/execs`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ project_id: 'bench', exec: { kind: 'shell', command: 'true' } }),
+  })
+  const text = await answer.text()
+  if ((JSON.parse(text) as { readonly status?: string }).status !== 'SUCCEEDED') throw new Error(text)
 }
 
 interface Crowd {
