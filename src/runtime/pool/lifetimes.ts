@@ -4,8 +4,9 @@ import type { SandboxId } from '../../contract/ids.ts'
 import type { HostPath } from '../../contract/mount.ts'
 import { GloveboxError } from '../../errors/error.ts'
 import type { Pool } from '../../pool/pool.ts'
-import { asPaused, asRenewed } from './life.ts'
+import { asPaused, asRenewed, oldestAt } from './life.ts'
 import type { Member } from './member.ts'
+import type { MemberRecord } from './record.ts'
 import type { MemberRequest } from './request.ts'
 import {
   deleteSnapshot,
@@ -22,6 +23,9 @@ export interface Lifetimes {
   live(id: SandboxId): Promise<Member>
   /** With nobody else at it until it is done. BUSY while something runs in it. */
   alone<Value>(id: SandboxId, work: (member: Member) => Promise<Value>, doing?: string): Promise<Value>
+  /** POLICY_ESCALATION where it would grow older than the operator allows. One that is not there may be made. */
+  checkAge(id: SandboxId, lifeMs: number): void
+  /** Its age is checked, too. */
   renew(id: SandboxId, lifeMs: number): Promise<void>
   /** Ends what runs. A paused one stays as it is. */
   pause(id: SandboxId): Promise<void>
@@ -42,9 +46,10 @@ export interface LifetimesOptions {
   readonly pool: Pool<Member, MemberRequest>
   readonly members: RealMembers
   readonly methodFor: (backend: string) => Promise<Method>
+  readonly maxAgeMs?: number | undefined
 }
 
-export function openLifetimes({ state, pool, members, methodFor }: LifetimesOptions): Lifetimes {
+export function openLifetimes({ state, pool, members, methodFor, maxAgeMs }: LifetimesOptions): Lifetimes {
   const changing = new Map<SandboxId, Promise<unknown>>()
 
   const live = async (id: SandboxId): Promise<Member> => {
@@ -88,17 +93,26 @@ export function openLifetimes({ state, pool, members, methodFor }: LifetimesOpti
     }
   }
 
+  const checkAge = (id: SandboxId, lifeMs: number): void => {
+    const record = members.read(id)
+    if (record === undefined || members.hasEnded(record)) return
+    const leftMs = oldestAt(record, maxAgeMs) - Date.now()
+    if (lifeMs > leftMs) throw tooOld({ lifeMs, leftMs, record, maxAgeMs })
+  }
+
   return {
     live,
     alone,
+    checkAge,
     async renew(id, lifeMs) {
+      checkAge(id, lifeMs)
       const member = await live(id)
-      await member.keep(asRenewed(member.record, lifeMs))
+      await member.keep(asRenewed(member.record, { lifeMs, maxAgeMs }))
     },
     async pause(id) {
       if (members.read(id)?.paused_at !== null) return
       const member = await live(id)
-      await member.keep(asPaused(member.record))
+      await member.keep(asPaused(member.record, { maxAgeMs }))
       await pool.rest(id)
     },
     snapshot: (id, name) => alone(id, (member) => carry(member, name)),
@@ -138,4 +152,20 @@ export function openLifetimes({ state, pool, members, methodFor }: LifetimesOpti
       }
     },
   }
+}
+
+interface Age {
+  readonly lifeMs: number
+  readonly leftMs: number
+  readonly record: MemberRecord
+  readonly maxAgeMs: number | undefined
+}
+
+function tooOld({ lifeMs, leftMs, record, maxAgeMs }: Age): GloveboxError {
+  const until = new Date(oldestAt(record, maxAgeMs)).toISOString()
+  const allowed = Math.max(0, leftMs)
+  return new GloveboxError('POLICY_ESCALATION', `Cannot renew the sandbox: it may live until ${until} and no longer`, {
+    hint: `Ask for a lifeMs of at most ${allowed}. What is needed for longer can be kept as a snapshot, which another sandbox begins with.`,
+    facts: { field: 'lifeMs', asked: lifeMs, allowed, limit: 'maxAgeMs', until },
+  })
 }

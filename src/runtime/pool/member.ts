@@ -21,7 +21,7 @@ import { blankIn } from './blanks.ts'
 import { guardBoundary } from './guard.ts'
 import { canEndOthers, tryOut } from './try-out.ts'
 import { firstPlace, layOut, skillsPlace } from './layout.ts'
-import { standingOf } from './life.ts'
+import { endOf, standingOf } from './life.ts'
 import { offeredMounts, type MountOffers } from './offers.ts'
 import { ownOpening, readOpening, requireNewest, writeOpening, type Fence } from './opening.ts'
 import { recordFile, replaceRecord, type MemberRecord } from './record.ts'
@@ -38,6 +38,8 @@ export interface HouseRules extends Fence {
   readonly skills: string | undefined
   /** What their users may have mounted, by name. */
   readonly offers?: MountOffers | undefined
+  /** None grows older, however often it is renewed. Default: any age. */
+  readonly maxAgeMs?: number | undefined
 }
 
 export interface Member {
@@ -88,7 +90,8 @@ export function createMember(parts: MemberParts): Member {
   const { id } = first
   const inode = statSync(directory).ino
   let record = first
-  let endsAt = deadlineOf(first)
+  const { maxAgeMs } = rules
+  let endsAt = deadlineOf(first, maxAgeMs)
   let current: Open | undefined
   let made: Boundary | undefined
   let settled = Promise.resolve()
@@ -115,12 +118,13 @@ export function createMember(parts: MemberParts): Member {
       return current !== undefined
     },
     get isOver() {
-      return performance.now() >= endsAt && standingOf(record, Date.parse(record.expires_at)) === 'over'
+      const pastMs = performance.now() - endsAt
+      return pastMs >= 0 && standingOf(record, { now: endOf(record, maxAgeMs) + pastMs, maxAgeMs }) === 'over'
     },
     async keep(changed) {
       await replaceRecord(directory, changed)
       record = changed
-      endsAt = deadlineOf(changed)
+      endsAt = deadlineOf(changed, maxAgeMs)
     },
     async provision(resources, changed) {
       if (current === undefined)
@@ -232,4 +236,5 @@ export function mountsOf(
 
 const skillsMount = (hostPath: string): MountRequest => ({ guestPath: skillsPlace, hostPath, mode: 'ro' })
 
-const deadlineOf = ({ expires_at: end }: MemberRecord): number => performance.now() + (Date.parse(end) - Date.now())
+const deadlineOf = (record: MemberRecord, maxAgeMs: number | undefined): number =>
+  performance.now() + (endOf(record, maxAgeMs) - Date.now())

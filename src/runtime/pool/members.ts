@@ -17,7 +17,7 @@ import { blankIn } from './blanks.ts'
 import { copyInsides } from './copy.ts'
 import { discard, sweepDiscarded } from './discard.ts'
 import { openIndex } from './records.ts'
-import { asRenewed, standingOf } from './life.ts'
+import { asRenewed, standingOf, withinAge } from './life.ts'
 import { createMember, wishesOf, type HouseRules, type Member } from './member.ts'
 import {
   isOpenElsewhere,
@@ -73,7 +73,7 @@ export interface RealMembers extends Members<Member, MemberRequest> {
 const laidAhead = 2
 
 export function openMembers(options: MembersOptions): RealMembers {
-  const { state, backends } = options
+  const { state, backends, maxAgeMs } = options
   const open = new Map<SandboxId, Member>()
   makePlace(membersIn(state))
   // Once for all that are opened here: a look at everything that lies there costs more with each member.
@@ -92,7 +92,8 @@ export function openMembers(options: MembersOptions): RealMembers {
   })
 
   const read = (id: SandboxId): MemberRecord | undefined => open.get(id)?.record ?? index.read(id)
-  const hasEnded = (record: MemberRecord): boolean => open.get(record.id)?.isOver ?? standingOf(record) === 'over'
+  const hasEnded = (record: MemberRecord): boolean =>
+    open.get(record.id)?.isOver ?? standingOf(record, { maxAgeMs }) === 'over'
   const infoOf = (record: MemberRecord): MemberInfo => ({
     id: record.id,
     key: keyOf(record),
@@ -133,11 +134,11 @@ export function openMembers(options: MembersOptions): RealMembers {
     const directory = memberPlace(state, id)
     if (!isUnheardOf) {
       const found = readRecord(directory)
-      if (found !== undefined) return { record: await comeBack(state, found), isNew: false }
+      if (found !== undefined) return { record: await comeBack(options, found), isNew: false }
       // Half made by a process that died, or robbed of its record: whose files these were, nobody can tell.
       await discard(state, id)
     }
-    const plain = firstRecord(id, key, request, options.defaults)
+    const plain = withinAge(firstRecord(id, key, request, options.defaults), maxAgeMs)
     const claimed = asksForUsual(request, options.defaults)
       ? await claim(plain, isUnheardOf ? undefined : tenure.token, request)
       : undefined
@@ -241,10 +242,10 @@ const heldElsewhere = (): GloveboxError =>
   })
 
 /** One that was paused begins a new life; one that was cut off in the middle of a snapshot is made whole. */
-async function comeBack(state: HostPath, found: MemberRecord): Promise<MemberRecord> {
+async function comeBack({ state, maxAgeMs }: HouseRules, found: MemberRecord): Promise<MemberRecord> {
   const whole = await finishSnapshot(state, found)
-  if (standingOf(whole) === 'live') return whole
-  const awake = asRenewed(whole)
+  if (standingOf(whole, { maxAgeMs }) === 'live') return whole
+  const awake = asRenewed(whole, { maxAgeMs })
   await replaceRecord(memberPlace(state, whole.id), awake)
   return awake
 }

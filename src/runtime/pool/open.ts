@@ -28,6 +28,8 @@ export interface RealPoolOptions {
   readonly limits?: Partial<PoolLimits>
   /** Of a sandbox for which nothing else was asked. */
   readonly lifeMs: number
+  /** None grows older, however often it is renewed. Default: any age. */
+  readonly maxAgeMs?: number | undefined
   /** Told of what went wrong while nobody had asked for it. */
   readonly onFault?: ((error: unknown, about: string) => void) | undefined
   readonly operatorEnv: Readonly<Record<string, string | undefined>>
@@ -40,7 +42,7 @@ export interface RealPool {
 }
 
 export function openRealPool(options: RealPoolOptions): RealPool {
-  const { state, backends, layers, settings } = options
+  const { state, backends, layers, settings, maxAgeMs } = options
   const { leases, at: leasesAt } = options.leases
   const methodFor = methodChooser(state, backends)
   const members = openMembers({
@@ -54,6 +56,7 @@ export function openRealPool(options: RealPoolOptions): RealPool {
     skills: settings?.skills,
     offers: settings?.offered_mounts,
     defaults: { backend: backends.names[0] ?? '', layout: settings?.layout ?? 'workspace', lifeMs: options.lifeMs },
+    maxAgeMs,
     methodFor,
     warm: settings?.warm,
     onFault: (error) => options.onFault?.(error, 'a sandbox that was to be made ahead of its use'),
@@ -73,7 +76,7 @@ export function openRealPool(options: RealPoolOptions): RealPool {
     return shared.acquire(key, asked)
   }
   const pool = { ...shared, acquire, release, shutdown }
-  return { pool, members, lifetimes: openLifetimes({ state, pool, members, methodFor }) }
+  return { pool, members, lifetimes: openLifetimes({ state, pool, members, methodFor, maxAgeMs }) }
 }
 
 /** Of the parked ones so many keep a process that waits for their next command; the others start one. */

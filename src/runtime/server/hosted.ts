@@ -4,7 +4,7 @@ import type { Description } from '../../contract/sandbox.ts'
 import { GloveboxError, isGloveboxError } from '../../errors/error.ts'
 import { during } from '../pool/during.ts'
 import { sandboxFacade } from '../pool/facade.ts'
-import { standingOf } from '../pool/life.ts'
+import { endOf, standingOf } from '../pool/life.ts'
 import type { RealPool } from '../pool/open.ts'
 import type { MemberRecord } from '../pool/record.ts'
 import { openCommands } from './commands.ts'
@@ -40,6 +40,7 @@ export function createHosting({
   limits,
 }: RealPool & { readonly limits: SandboxLimits }): Hosting {
   const kept = new Map<SandboxId, Kept>()
+  const { maxAgeMs } = limits
   const shelf = openShelf(limits.keptOutputBytes)
 
   const recordOf = (id: SandboxId, last: MemberRecord): MemberRecord => members.known(id) ?? last
@@ -50,8 +51,8 @@ export function createHosting({
   const end = async (id: SandboxId): Promise<void> => {
     const record = members.read(id)
     if (record === undefined) return forget(id)
-    if (Date.parse(record.expires_at) > Date.now()) return schedule(id)
-    if (standingOf(record) === 'over') {
+    if (endOf(record, maxAgeMs) > Date.now()) return schedule(id)
+    if (standingOf(record, { maxAgeMs }) === 'over') {
       await pool.destroy(id, { waitMs: 0 })
       forget(id)
     } else if (pool.list().some((member) => member.id === id)) await pool.rest(id)
@@ -61,7 +62,7 @@ export function createHosting({
     const record = members.read(id)
     if (known === undefined || record === undefined) return
     clearTimeout(known.end)
-    const leftMs = Date.parse(record.expires_at) - Date.now()
+    const leftMs = endOf(record, maxAgeMs) - Date.now()
     // What cannot be ended now is ended by the pool's own passes.
     const work = (): void => void end(id).catch(() => {})
     known.end = setTimeout(work, Math.min(Math.max(0, leftMs), longestTimerMs)).unref()
@@ -69,7 +70,7 @@ export function createHosting({
   const stateOf = (record: MemberRecord): SandboxState => {
     const { id } = record
     if (pool.find(id) !== undefined) return 'active'
-    if (standingOf(record) === 'paused') return 'paused'
+    if (standingOf(record, { maxAgeMs }) === 'paused') return 'paused'
     const here = pool.list().find((member) => member.id === id)
     return here === undefined || here.state === 'destroying' ? 'resting' : here.state
   }
@@ -99,7 +100,7 @@ export function createHosting({
       backend,
       createdAt,
       get expiresAt() {
-        return recordOf(id, first).expires_at
+        return new Date(endOf(recordOf(id, first), maxAgeMs)).toISOString()
       },
       get state() {
         return stateOf(recordOf(id, first))

@@ -93,6 +93,7 @@ export async function openServer(request: ServerRequest): Promise<OpenedServer> 
     settings: poolSettings,
     limits: { replicas: limits.total, idleMs: limits.idleMs, waitMs: limits.waitMs },
     lifeMs: limits.lifeMs,
+    maxAgeMs: limits.maxAgeMs,
     onFault,
     operatorEnv: process.env,
   })

@@ -1,6 +1,7 @@
 // How much of a server one token may have, and how much there is.
 import { availableParallelism } from 'node:os'
 import { GloveboxError } from '../../errors/error.ts'
+import { pausedForMs } from '../pool/life.ts'
 import type { RealMembers } from '../pool/members.ts'
 
 const minute = 60_000
@@ -16,7 +17,10 @@ export interface SandboxLimits {
   /** Open at the same time. */
   readonly total: number
   readonly lifeMs: number
+  /** What may be asked for at a time. */
   readonly maxLifeMs: number
+  /** From its making on, whatever was asked for since; pauses count. */
+  readonly maxAgeMs: number
   readonly idleMs: number
   /** For a place, or for another process that has the sandbox. */
   readonly waitMs: number
@@ -33,6 +37,7 @@ export const defaultSandboxLimits: SandboxLimits = {
   total: 1024,
   lifeMs: 60 * minute,
   maxLifeMs: 24 * 60 * minute,
+  maxAgeMs: pausedForMs,
   idleMs: 30 * minute,
   waitMs: 10_000,
   uploadBytes: 1024 * 1024 * 1024,

@@ -9,6 +9,7 @@ import type { PolicyValues } from '../../contract/policy.ts'
 import type { SandboxKey } from '../../contract/provider.ts'
 import type { Provisioned, Sandbox } from '../../contract/sandbox.ts'
 import type { Page, PageRequest } from '../../contract/store.ts'
+import { idOfKey } from '../../pool/ids.ts'
 import type { PoolStats } from '../../pool/snapshot.ts'
 import { GloveboxError } from '../../errors/error.ts'
 import type { LayoutName } from '../pool/layout.ts'
@@ -148,14 +149,11 @@ export function openSandboxHouse(options: HouseOptions): SandboxHouse {
   members.records()
 
   const checkLife = (lifeMs: number | undefined): void => {
-    if ((lifeMs ?? 0) <= limits.maxLifeMs) return
-    throw new GloveboxError(
-      'POLICY_ESCALATION',
-      `Cannot give the sandbox its time: lifeMs is above ${limits.maxLifeMs}`,
-      {
-        facts: { field: 'lifeMs', asked: lifeMs, allowed: limits.maxLifeMs },
-      },
-    )
+    const allowed = Math.min(limits.maxLifeMs, limits.maxAgeMs)
+    if ((lifeMs ?? 0) <= allowed) return
+    throw new GloveboxError('POLICY_ESCALATION', `Cannot give the sandbox its time: lifeMs is above ${allowed}`, {
+      facts: { field: 'lifeMs', asked: lifeMs, allowed },
+    })
   }
   const hostedOf = (record: MemberRecord): Hosted => hosting.hosted(record)
   const idOf = (id: string): SandboxId => {
@@ -169,6 +167,8 @@ export function openSandboxHouse(options: HouseOptions): SandboxHouse {
     requireAllowed(mounts ?? [], options.mountRoots)
     const provisioned = offered.length === 0 ? undefined : firstProvision(offered, options.offers, project)
     const asked: SandboxKey | undefined = key === undefined ? undefined : { user: project, thread: key }
+    // Before anything is opened for somebody who is refused.
+    if (asked !== undefined && request.lifeMs !== undefined) lifetimes.checkAge(idOfKey(asked), request.lifeMs)
     const { handle, source } = await pool.acquire(asked, { request: { ...rest, project, mounts, provisioned } })
     const isNew = source === 'created' && handle.isNew
     if (!isNew && request.lifeMs !== undefined) await lifetimes.renew(handle.id, request.lifeMs)

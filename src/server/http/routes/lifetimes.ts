@@ -116,7 +116,8 @@ const parkingRoutes: RouteModule<LifetimeParts> = ({ house }) => [
     tag,
     audit: 'sandbox.renew',
     summary: 'Move the end of a sandbox.',
-    description: 'It ends `lifeMs` from now, be that later than before or sooner.',
+    description:
+      'It ends `lifeMs` from now, be that later than before or sooner. Not beyond its age, which is counted from its making: such a life is refused, and `facts.until` says until when it may live.',
     scope: 'exec',
     params: sandboxParams,
     body: renewal,

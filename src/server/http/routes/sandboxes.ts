@@ -46,7 +46,11 @@ const request = named(
     policy: policyValuesSchema.optional().describe('Above a ceiling it is refused with POLICY_ESCALATION.'),
     env: environmentSchema.optional().describe('Values reach the guest only.'),
     cwd: z.string().min(1).max(4096).optional(),
-    lifeMs: z.int().positive().optional().describe('After so long it ends, whatever it does. It can be renewed.'),
+    lifeMs: z
+      .int()
+      .positive()
+      .optional()
+      .describe('After so long it ends, whatever it does. It can be renewed, up to the age that the operator allows.'),
     key: z
       .string()
       .min(1)
