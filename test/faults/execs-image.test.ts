@@ -1,0 +1,53 @@
+// Execs that ask for another image than the server's own: they run in it, their records tell it, and the next server finds them again.
+import { describe, expect, it } from 'vitest'
+import type { ExecMeta, ExecRecord } from '../../src/contract/exec-record.ts'
+import { isRequired } from '../conformance/required.ts'
+import { shell, type ExecServer } from '../fixtures/exec-server.ts'
+import { dockerHasImage, execTarget, runscImage as otherImage } from './exec-targets.ts'
+import { ended, letGo, serversOn, textOf, until, untilGo } from './lasting-execs.ts'
+
+const isHere = dockerHasImage('glovebox/sandbox:latest') && dockerHasImage(otherImage)
+/** CI makes the second image for gVisor. */
+const isDemanded = isRequired('docker') && isRequired('docker-runsc')
+
+/** Which system it is. */
+const which = '. /etc/os-release; echo $VERSION_CODENAME'
+const metaOf = (server: ExecServer, { artifacts_dir }: ExecRecord): ExecMeta =>
+  JSON.parse(textOf(server, `${artifacts_dir}/meta.json`)) as ExecMeta
+
+describe.skipIf(!isHere && !isDemanded)('execs with an image of their own', () => {
+  const start = serversOn(execTarget('docker'))
+
+  it('run in it, while the others run in the server’s', async () => {
+    const server = await start()
+    const [other, usual] = await Promise.all([
+      server.exec({ ...shell(which), image: otherImage }),
+      server.exec(shell(which)),
+    ])
+    expect(textOf(server, other.stdout_path)).toBe('bullseye\n')
+    expect(textOf(server, usual.stdout_path)).toBe('bookworm\n')
+    for (const [exec, image] of [[other, otherImage] as const, [usual, null] as const]) {
+      expect(exec).toMatchObject({ status: 'SUCCEEDED', image })
+      expect(await server.get(exec.exec_id)).toMatchObject({ image })
+      expect(metaOf(server, exec)).toMatchObject({ image })
+    }
+  })
+
+  it('have their true end when the server is killed, and those that waited have their image under the next', async () => {
+    const settings = 'sandbox:\n  max_concurrent_execs: 1\n'
+    const first = await start({ settings })
+    const image = otherImage
+    const exec = await first.begin({ ...shell(`${which}; ${untilGo}; echo over; exit 9`), image })
+    const waiting = await first.begin({ ...shell(`${which}; exit 4`), image })
+    await until(() => textOf(first, exec.stdout_path) === 'bullseye\n')
+    await first.kill()
+    const second = await start({ place: first.place })
+    expect(await second.get(exec.exec_id)).toMatchObject({ status: 'RUNNING', image })
+    letGo(second)
+    expect(await second.until(exec.exec_id, ended)).toMatchObject({ status: 'FAILED', exit_code: 9, image })
+    expect(textOf(second, exec.stdout_path)).toBe('bullseye\nover\n')
+    expect(metaOf(second, exec)).toMatchObject({ status: 'FAILED', exit_code: 9, image })
+    expect(await second.until(waiting.exec_id, ended)).toMatchObject({ status: 'FAILED', exit_code: 4, image })
+    expect(textOf(second, waiting.stdout_path)).toBe('bullseye\n')
+  })
+})
