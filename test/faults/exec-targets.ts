@@ -14,6 +14,8 @@ export interface ExecTarget {
 }
 
 export const runscImage = 'glovebox/sandbox:bullseye'
+/** script/busybox-image */
+export const busyboxImage = 'glovebox/sandbox:busybox'
 
 const docker = { flags: ['--backend', 'docker'] } as const
 /** gVisor as Debian has it does not know what newer coreutils ask of it; hence the older image. */

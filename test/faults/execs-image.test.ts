@@ -3,10 +3,10 @@ import { describe, expect, it } from 'vitest'
 import type { ExecMeta, ExecRecord } from '../../src/contract/exec-record.ts'
 import { isRequired } from '../conformance/required.ts'
 import { shell, type ExecServer } from '../fixtures/exec-server.ts'
-import { dockerHasImage, execTarget, runscImage as otherImage } from './exec-targets.ts'
+import { busyboxImage, dockerHasImage, execTarget, runscImage as otherImage } from './exec-targets.ts'
 import { ended, letGo, serversOn, textOf, until, untilGo } from './lasting-execs.ts'
 
-const isHere = dockerHasImage('glovebox/sandbox:latest') && dockerHasImage(otherImage)
+const isHere = ['glovebox/sandbox:latest', otherImage, busyboxImage].every(dockerHasImage)
 /** CI makes the second image for gVisor. */
 const isDemanded = isRequired('docker') && isRequired('docker-runsc')
 
@@ -49,5 +49,20 @@ describe.skipIf(!isHere && !isDemanded)('execs with an image of their own', () =
     expect(metaOf(second, exec)).toMatchObject({ status: 'FAILED', exit_code: 9, image })
     expect(await second.until(waiting.exec_id, ended)).toMatchObject({ status: 'FAILED', exit_code: 4, image })
     expect(textOf(second, waiting.stdout_path)).toBe('bullseye\n')
+  })
+
+  it('that has not the program of their kind fail, and say what is missing', async () => {
+    const server = await start()
+    const asked = { project_id: 'demo', image: busyboxImage }
+    for (const [kind, missing] of [['shell', 'bash'] as const, ['python', 'python3'] as const]) {
+      const exec = await server.exec({ ...asked, exec: { kind, command: '1' } })
+      expect(exec).toMatchObject({
+        status: 'FAILED',
+        exit_code: 127,
+        error_reason: 'exit_nonzero',
+        image: busyboxImage,
+      })
+      expect(textOf(server, exec.stderr_path)).toContain(`${missing}: not found`)
+    }
   })
 })

@@ -47,6 +47,16 @@ const bootHidden = [
 ].join(' && ')
 const bootPlain = 'exec env -i /bin/sh -c "$1" "$0"'
 
+/**
+ * BusyBox may be built to be shell and programs in one, which runs what it has without looking for a file: a command would become the
+ * copy that nobody may read, to which its own /proc/self, and with it /dev/stdin and /dev/stderr, is closed. It then starts from the
+ * image's own shell. Such a shell tells of its programs no place.
+ */
+const leap = [
+  'leap() { exec "$@"; }',
+  `case $(command -v cp) in /*) ;; *) leap() { exec /bin/sh -c 'exec "$@"' sh "$@"; } ;; esac`,
+]
+
 /** How many processes the kernel has ended for want of memory; cgroup v2 and v1 tell it under one name. */
 const countKills = [
   'count_kills() {',
@@ -88,6 +98,7 @@ const script = ({ ownNetwork }: KeeperTraits): string =>
     // A shell tells of a child's death by signal on its standard error, where it would look like the command's own words.
     'exec 9>&2 2>/dev/null',
     'kills=0',
+    ...leap,
     ...countKills,
     ...tidy(ownNetwork),
     'end_all() { set -- /proc/[0-9]*; while [ $# -gt "$most" ]; do kill -9 -1; set -- /proc/[0-9]*; done; }',
@@ -101,7 +112,7 @@ const script = ({ ownNetwork }: KeeperTraits): string =>
     '  [ -n "$request" ] || break',
     '  (',
     // Where memory runs out, the guest is the kernel's first choice.
-    '    (echo 1000 >/proc/self/oom_score_adj; eval "$variables; $request"; exec 0</dev/null 2>&9 9>&-; exec "$@")',
+    '    (echo 1000 >/proc/self/oom_score_adj; eval "$variables; $request"; exec 0</dev/null 2>&9 9>&-; leap "$@")',
     '    code=$?; most=2; end_all; exit "$code"',
     '  )',
     '  code=$?; most=1; end_all',
