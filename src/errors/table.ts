@@ -41,6 +41,7 @@ export const errorTable = {
   TOO_LARGE: kind(413, 1, 'The content is larger than the limit.'),
   NOT_TEXT: kind(415, 1, 'The file is not UTF-8 text.'),
   CONFLICT: kind(409, 1, 'The file is not what the caller expected it to be.'),
+  ARTIFACT_CHANGED: kind(409, 1, 'The artifact is not what it was when it was recorded.'),
   TEXT_NOT_FOUND: kind(404, 1, 'The text to replace is not in the file.'),
   TEXT_NOT_UNIQUE: kind(409, 1, 'The text to replace is in the file more than once.'),
   NO_SPACE: kind(507, 1, 'The disk or the quota is full.'),

@@ -78,16 +78,26 @@ function openRecord(root: string, name: ExecName, file: RecordName): number | un
 
 const isRecord = (path: string): path is RecordName => (recordNames as readonly string[]).includes(path)
 
-/** A descriptor of a regular file; the caller closes it. */
-export function openArtifact(root: string, name: ExecName, path: string, by?: ArtifactOwner): number {
+export interface OpenedArtifact {
+  /** Of a regular file; the caller closes it. */
+  readonly fd: number
+  readonly by: ArtifactOwner
+  /** What the manifest says of a guest's file. Null: it leaves nothing out, and has no such one. Undefined: there is nothing to compare with. */
+  readonly recorded: Pick<ExecArtifact, 'kind' | 'sha256'> | null | undefined
+}
+
+export function openArtifact(root: string, row: ExecRow, path: string, by?: ArtifactOwner): OpenedArtifact {
   if (by !== 'guest' && isRecord(path)) {
-    const fd = openRecord(root, name, path)
+    const fd = openRecord(root, row, path)
     if (fd === undefined) throw new GloveboxError('NOT_FOUND', `Cannot read ${path}: it has not been written yet`)
-    return fd
+    return { fd, by: 'server', recorded: undefined }
   }
   if (by === 'server')
     throw new GloveboxError('NOT_FOUND', 'Cannot read the record: the server writes none of that name')
-  return openGuestFile(filesPlace(root, name), path)
+  const manifest = hasEnded(row.status) ? readManifest(root, row) : undefined
+  const entry = manifest?.entries.find((each) => each.path === path && each.path_base64 === null)
+  const recorded = entry ?? (manifest?.complete === true ? null : undefined)
+  return { fd: openGuestFile(filesPlace(root, row), path), by: 'guest', recorded }
 }
 
 function openGuestFile(place: string, path: string): number {

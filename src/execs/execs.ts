@@ -5,7 +5,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ExecArtifacts, ExecRecord } from '../contract/exec-record.ts'
 import { hasEnded, type ExecFilter, type ExecRow, type Page, type PageRequest, type Store } from '../contract/store.ts'
-import { listArtifacts, openArtifact, type ArtifactOwner } from './artifacts.ts'
+import { listArtifacts, openArtifact, type ArtifactOwner, type OpenedArtifact } from './artifacts.ts'
 import type { Boundaries } from './boundaries.ts'
 import type { Cursor } from './cursor.ts'
 import { finishExec, writeFiles } from './finish.ts'
@@ -54,8 +54,7 @@ export interface Execs {
   cancel(execId: string): Promise<ExecRow | undefined>
   stream(execId: string, from: Cursor, signal: AbortSignal): AsyncIterable<StreamedEvent>
   artifacts(row: ExecRow): Promise<ExecArtifacts>
-  /** A descriptor; the caller closes it. */
-  openArtifact(row: ExecRow, path: string, by?: ArtifactOwner): number
+  openArtifact(row: ExecRow, path: string, by?: ArtifactOwner): OpenedArtifact
   record(row: ExecRow): ExecRecord
   /** Nothing more is begun. */
   hold(): void

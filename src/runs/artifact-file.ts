@@ -13,6 +13,8 @@ export interface ArtifactFile {
   /** Relative to the run directory, as the manifest spells it. */
   readonly path: string
   readonly size: number
+  /** For whoever reads it in his own way. `close` closes it. */
+  readonly fd: number
   bytes(): AsyncIterable<Uint8Array>
   close(): void
 }
@@ -24,7 +26,7 @@ export function openArtifact(directory: string, asked: string): ArtifactFile {
   if ((root !== 'workspace' && root !== 'deliverables') || !isPlain || asked.includes('\0')) throw elsewhere(asked)
   const fd = openFile([placeIn(directory, root), ...(root === 'workspace' ? layersUnder(directory) : [])], names, asked)
   const path = [root, ...names].join('/')
-  return { path, size: Number(statsOf(fd).size), bytes: () => pieces(fd), close: () => closeSync(fd) }
+  return { path, size: Number(statsOf(fd).size), fd, bytes: () => pieces(fd), close: () => closeSync(fd) }
 }
 
 function openFile(layers: readonly string[], names: readonly string[], asked: string): number {

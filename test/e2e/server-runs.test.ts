@@ -174,7 +174,7 @@ describe('artifacts', () => {
     const place = join(ground.data, 'runs', 'default', runId, 'deliverables', 'one.txt')
     writeFileSync(place, 'two\n')
     const answer = await ground.call('GET', `/runs/${runId}/artifacts/deliverables/one.txt`)
-    expect([answer.status, codeOf(answer)]).toEqual([409, 'CONFLICT'])
+    expect([answer.status, codeOf(answer)]).toEqual([409, 'ARTIFACT_CHANGED'])
   })
 })
 

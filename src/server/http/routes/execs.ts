@@ -22,6 +22,7 @@ import { bytes, empty, events, json, type Answer, type ServedBytes, type Streame
 import { answerPage, pageQuery, type Lister } from '../cursor.ts'
 import { notFound, projectFor, visibleProject, type Principal } from '../principal.ts'
 import { readRange } from '../read-range.ts'
+import { serveRecorded } from '../recorded-file.ts'
 import { defineRoute, named, type RouteModule } from '../route.ts'
 
 export interface ExecParts {
@@ -54,7 +55,7 @@ export const execRoutes: RouteModule<ExecParts> = ({ execs: served, lister }) =>
     principal: Principal,
   ): Promise<ServedBytes> => {
     const row = await get(execId, principal)
-    return servedFile(execs.openArtifact(row, name, 'server'), name)
+    return serveRecord(execs.openArtifact(row, name, 'server').fd, name)
   }
 
   return [
@@ -206,16 +207,19 @@ export const execRoutes: RouteModule<ExecParts> = ({ execs: served, lister }) =>
       path: '/sandbox/execs/{exec_id}/artifacts/{path+}',
       tag,
       summary: 'One file of an exec.',
-      description: 'Where the command left a file with the name of a record, `by=guest` asks for that one.',
+      description:
+        'Where the command left a file with the name of a record, `by=guest` asks for that one. When the exec has ended, what is not as it was recorded then is refused with ARTIFACT_CHANGED, also in part.',
       scope: 'read',
       params: z.strictObject({ exec_id: execIdSchema, path: z.string().min(1).max(4096) }),
       query: z.strictObject({ by: z.enum(['server', 'guest']).optional() }),
       headers: { Range: 'One range of bytes.' },
       answers: { 200: { description: 'All of it.', bytes: true }, 206: { description: 'The range.', bytes: true } },
-      errors: ['INVALID_PATH', 'LINK_REFUSED', 'NOT_A_FILE', 'RANGE_NOT_SATISFIABLE'],
+      errors: ['INVALID_PATH', 'LINK_REFUSED', 'NOT_A_FILE', 'ARTIFACT_CHANGED', 'RANGE_NOT_SATISFIABLE'],
       handle: async ({ params: { exec_id, path }, query: { by }, principal, header }) => {
         const row = await get(exec_id, principal)
-        return bytes(servedFile(execs.openArtifact(row, path, by), path.split('/').at(-1) ?? path), header('range'))
+        const { fd, by: owner, recorded } = execs.openArtifact(row, path, by)
+        if (owner === 'server') return bytes(serveRecord(fd, path), header('range'))
+        return bytes(await serveRecorded({ fd, path, recorded, hint: changedHint }), header('range'))
       },
     }),
     defineRoute({
@@ -254,7 +258,10 @@ async function* told(source: ReturnType<Execs['stream']>): AsyncGenerator<Stream
   for await (const { id, event: data } of source) yield { id, event: data.type, data }
 }
 
-function servedFile(fd: number, name: string): ServedBytes {
+const changedHint = 'Something on the host has changed it since. Run the exec again.'
+
+/** Of the server's own: it grows while the exec runs. */
+function serveRecord(fd: number, name: string): ServedBytes {
   const { size, ino, mtimeMs } = fstatSync(fd)
   return {
     sizeBytes: size,

@@ -1,13 +1,12 @@
 // What comes out of a run: its events as they are written, and its files as they were recorded.
-import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { artifactManifestSchema, type Artifact } from '../../../contract/artifact.ts'
+import { artifactManifestSchema } from '../../../contract/artifact.ts'
 import { eventSchema } from '../../../contract/event.ts'
-import { GloveboxError } from '../../../errors/error.ts'
 import { idSchema } from '../../../contract/run.ts'
 import { openRunFile, readRunArtifacts, readRunEvents, followRunEvents } from '../../../runtime/server/run-files.ts'
 import type { RunHouse } from '../../../runtime/server/runs.ts'
-import { bytes, events, json, type ServedBytes, type StreamedEvent } from '../answer.ts'
+import { bytes, events, json, type StreamedEvent } from '../answer.ts'
+import { serveRecorded, type RecordedFile } from '../recorded-file.ts'
 import { defineRoute, named, type RouteModule } from '../route.ts'
 import { afterEvent } from '../sse.ts'
 import { runFor, runParams } from './run-words.ts'
@@ -71,7 +70,7 @@ export const runFileRoutes: RouteModule<{ readonly runs: RunHouse }> = ({ runs }
     tag,
     summary: 'One file of a run.',
     description:
-      'Spelt as in the list: `deliverables/report.md`. What is not as it was recorded is refused with CONFLICT.',
+      'Spelt as in the list: `deliverables/report.md`. What is not as it was recorded is refused with ARTIFACT_CHANGED, also in part.',
     scope: 'read',
     params: z.strictObject({ run_id: idSchema, path: z.string().min(1).max(4096) }),
     headers: { Range: 'One range of bytes.' },
@@ -79,10 +78,17 @@ export const runFileRoutes: RouteModule<{ readonly runs: RunHouse }> = ({ runs }
       200: { description: 'All of it.', bytes: true },
       206: { description: 'The range.', bytes: true },
     },
-    errors: ['INVALID_PATH', 'LINK_REFUSED', 'NOT_A_FILE', 'IS_A_DIRECTORY', 'CONFLICT', 'RANGE_NOT_SATISFIABLE'],
+    errors: [
+      'INVALID_PATH',
+      'LINK_REFUSED',
+      'NOT_A_FILE',
+      'IS_A_DIRECTORY',
+      'ARTIFACT_CHANGED',
+      'RANGE_NOT_SATISFIABLE',
+    ],
     handle: async ({ params, principal, header }) => {
       const { directory } = await runFor(runs, params.run_id, principal)
-      return bytes(await servedFile(directory, params.path), header('range'))
+      return bytes(await serveRecorded(await openRecorded(directory, params.path)), header('range'))
     },
   }),
 ]
@@ -92,49 +98,15 @@ async function* followed(directory: string, after: number, signal: AbortSignal):
     yield { id: String(each.seq), event: each.type, data: each }
 }
 
-async function servedFile(directory: string, path: string): Promise<ServedBytes> {
+async function openRecorded(directory: string, path: string): Promise<RecordedFile> {
   const file = openRunFile(directory, path)
   try {
     const { manifest, isRecorded } = await readRunArtifacts(directory)
-    const entry = isRecorded ? manifest.entries.find((each) => each.path === file.path) : undefined
-    const sha256 = await requireRecorded(file.bytes(), entry)
-    return {
-      sizeBytes: file.size,
-      ...(sha256 === undefined ? {} : { tag: sha256 }),
-      name: file.path.split('/').at(-1) ?? 'file',
-      read: ({ start, end }) => slice(file.bytes(), start, end),
-      close: () => file.close(),
-    }
+    const entry = manifest.entries.find((each) => each.path === file.path && each.path_base64 === null)
+    const recorded = isRecorded ? (entry ?? (manifest.complete ? null : undefined)) : undefined
+    return { fd: file.fd, path: file.path, recorded, hint: '`glovebox runs verify` tells more.' }
   } catch (error) {
     file.close()
     throw error
   }
-}
-
-// SECURITY: what is served must be what was recorded; it is hashed through the very descriptor that it is served from.
-// test/e2e/server-runs: "an artifact that is not as it was recorded is refused"
-async function requireRecorded(
-  content: AsyncIterable<Uint8Array>,
-  entry: Artifact | undefined,
-): Promise<string | undefined> {
-  if (entry === undefined || entry.sha256 === null) return undefined
-  const hash = createHash('sha256')
-  for await (const piece of content) hash.update(piece)
-  if (hash.digest('hex') === entry.sha256) return entry.sha256
-  throw new GloveboxError('CONFLICT', `Cannot read ${entry.path}: it is not what it was when it was recorded`, {
-    hint: '`glovebox runs verify` tells more.',
-  })
-}
-
-/** The reader's buffer is used again for the next piece, so each is copied. */
-async function* slice(content: AsyncIterable<Uint8Array>, start: number, end: number): AsyncGenerator<Uint8Array> {
-  let offset = 0
-  for await (const piece of content) {
-    const from = Math.max(0, start - offset)
-    const to = Math.min(piece.length, end + 1 - offset)
-    if (from < to) yield Buffer.from(piece.subarray(from, to))
-    offset += piece.length
-    if (offset > end) return
-  }
-  if (offset <= end) throw new GloveboxError('CONFLICT', 'Cannot read further: the file became shorter')
 }
