@@ -37,6 +37,8 @@ export interface ReadOptions {
 export interface ReadResult {
   readonly bytes: Uint8Array
   readonly sizeBytes: number
+  /** Law: parts of a file that have the same version are of one state of one file. */
+  readonly version: string
 }
 
 export interface WriteOptions {

@@ -3,9 +3,10 @@ import { closeSync } from 'node:fs'
 import type { ReadOptions, ReadResult } from '../contract/files.ts'
 import { readUpTo } from './content.ts'
 import type { Reach } from './contain.ts'
-import type { Opened } from './descriptor.ts'
+import { statsOf, type Opened } from './descriptor.ts'
 import { refusal, type Question } from './refusal.ts'
 import { openForRead } from './regular.ts'
+import { versionBetween } from './version.ts'
 
 export async function readFile(reach: Reach, asked: Question, options: ReadOptions): Promise<ReadResult> {
   const offset = options.offset ?? 0
@@ -32,7 +33,7 @@ export async function readBounded(
   const bytes = await readUpTo(file.fd, { offset, limit, expected: size })
   const sizeBytes = Math.max(size, offset + bytes.length)
   if (bytes.length > maxBytes) throw tooLarge(asked, sizeBytes, maxBytes)
-  return { bytes, sizeBytes }
+  return { bytes, sizeBytes, version: versionBetween(file.stats, statsOf(file.fd)) }
 }
 
 export function requireCount(value: number, name: string, asked: Question): void {

@@ -124,3 +124,26 @@ describe('an artifact of an exec', () => {
     expect([written.isWhole, written.letters]).toEqual([false, ['a']])
   })
 })
+
+describe('a file of a sandbox', () => {
+  it('a file that is replaced while it is read is cut, and never a mixture', async () => {
+    const id = String((await ground.call('POST', '/sandboxes', { body: {} })).at('id'))
+    const run = async (command: string): Promise<void> => {
+      const answer = await ground.call('POST', `/sandboxes/${id}/commands`, { body: { command } })
+      expect([answer.status, answer.at('exitCode')]).toEqual([200, 0])
+    }
+    // As long, and with the same time: only the kernel tells them apart.
+    await run(`cd /workspace; ${fill('a', 'large')}; ${fill('b', 'other')}; touch -r large other; ln -s large link`)
+    const large = `/sandboxes/${id}/files?path=/workspace/large`
+    const quiet = await download(large, () => {})
+    expect(quiet).toEqual({ isWhole: true, letters: ['a'], size: largeBytes })
+    const before = (await ground.call('HEAD', large)).headers['etag']
+    // By a link it is the same.
+    const cut = await download(`/sandboxes/${id}/files?path=/workspace/link`, () =>
+      run('cd /workspace; mv other large'),
+    )
+    expect([cut.isWhole, cut.letters]).toEqual([false, ['a']])
+    const after = await ground.call('GET', large, { headers: { range: 'bytes=0-0' } })
+    expect([after.text, after.headers['etag'] === before]).toEqual(['b', false])
+  })
+})

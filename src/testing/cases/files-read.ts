@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, rename, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ConformanceCase, Subject } from '../case.ts'
 import { refused, succeeded } from '../expect.ts'
@@ -197,6 +197,28 @@ export const fileReadCases: readonly ConformanceCase[] = [
       assert.deepEqual([Buffer.from(part.bytes).toString(), part.sizeBytes], ['0123', 10])
       const later = await boundary.files.read(path, { offset: 6, maxBytes: 4, partial: true })
       assert.equal(Buffer.from(later.bytes).toString(), '6789')
+    },
+  },
+  {
+    title: 'parts of a file that have the same version are of one state of one file',
+    async run(subject) {
+      const { sandbox, guest, host } = await place(subject)
+      const [path, other, time] = [join(host, 'state'), join(host, 'other-state'), new Date(1e12)]
+      const versionAt = async (offset: number): Promise<string> => {
+        const input = { path: `${guest}/state`, offset, maxBytes: 2, partial: true, versioned: true }
+        return ((await sandbox.execute('read_bytes', input)) as { readonly version: string }).version
+      }
+      await writeFile(path, 'first')
+      await utimes(path, time, time)
+      const first = await versionAt(0)
+      assert.equal(await versionAt(2), first)
+      // As long, and with the same time of writing.
+      await writeFile(other, 'other')
+      await utimes(other, time, time)
+      await rename(other, path)
+      const replaced = await versionAt(2)
+      await writeFile(path, 'third')
+      assert.equal(new Set([first, replaced, await versionAt(2)]).size, 3)
     },
   },
   {

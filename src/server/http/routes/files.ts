@@ -3,7 +3,6 @@
 import { z } from 'zod'
 import { listDir } from '../../../actions/list-dir.ts'
 import { stat as statAction } from '../../../actions/stat.ts'
-import type { FileStat } from '../../../contract/files.ts'
 import type { Sandbox } from '../../../contract/sandbox.ts'
 import { GloveboxError } from '../../../errors/error.ts'
 import type { SandboxHouse } from '../../../runtime/server/sandboxes.ts'
@@ -38,6 +37,8 @@ export const fileRoutes: RouteModule<{ readonly house: SandboxHouse }> = ({ hous
     path: '/sandboxes/{sandbox_id}/files',
     tag,
     summary: 'Read a file.',
+    description:
+      'Of one state of it: when it is changed or replaced meanwhile, the connection is cut. Another `ETag` is another state.',
     scope: 'read',
     params: sandboxParams,
     query: pathQuery,
@@ -137,45 +138,47 @@ export const fileRoutes: RouteModule<{ readonly house: SandboxHouse }> = ({ hous
 ]
 
 async function openFile(sandbox: Sandbox, place: string): Promise<ServedBytes> {
-  const found = await statFollowed(sandbox, place)
-  return {
-    sizeBytes: found.sizeBytes,
-    tag: `${found.modifiedMs}-${found.sizeBytes}`,
-    name: found.path.split('/').at(-1) ?? 'file',
-    read: ({ start, end }) => parts(sandbox, { place, start, end }),
-  }
-}
-
-/** The first read tells the size of what a link leads to, and refuses what is no file. */
-async function statFollowed(sandbox: Sandbox, place: string): Promise<FileStat> {
   const found = await sandbox.files.stat(place)
-  const { sizeBytes } = await readPart(sandbox, { place, offset: 0, maxBytes: 1 })
-  return { ...found, sizeBytes }
+  // The first read tells the size of what a link leads to, and refuses what is no file.
+  const { sizeBytes, version } = await readPart(sandbox, { place, offset: 0, maxBytes: 1 })
+  return {
+    sizeBytes,
+    tag: version,
+    name: found.path.split('/').at(-1) ?? 'file',
+    read: ({ start, end }) => parts(sandbox, { place, start, end, version }),
+  }
 }
 
 interface Part {
   readonly bytes: Uint8Array
   readonly sizeBytes: number
+  readonly version: string
 }
 
 async function readPart(
   sandbox: Sandbox,
   { place, offset, maxBytes }: { readonly place: string; readonly offset: number; readonly maxBytes: number },
 ): Promise<Part> {
-  const input = { path: place, offset, maxBytes, partial: true }
-  const { base64, sizeBytes } = (await sandbox.execute('read_bytes', input)) as { base64: string; sizeBytes: number }
-  return { bytes: Buffer.from(base64, 'base64'), sizeBytes }
+  const input = { path: place, offset, maxBytes, partial: true, versioned: true }
+  const { base64, ...rest } = (await sandbox.execute('read_bytes', input)) as Omit<Part, 'bytes'> & { base64: string }
+  return { ...rest, bytes: Buffer.from(base64, 'base64') }
 }
 
-async function* parts(
-  sandbox: Sandbox,
-  { place, start, end }: { readonly place: string; readonly start: number; readonly end: number },
-): AsyncGenerator<Uint8Array> {
+interface Reading {
+  readonly place: string
+  readonly start: number
+  readonly end: number
+  readonly version: string
+}
+
+async function* parts(sandbox: Sandbox, { place, start, end, version }: Reading): AsyncGenerator<Uint8Array> {
   for (let offset = start; offset <= end;) {
-    const { bytes: part } = await readPart(sandbox, { place, offset, maxBytes: Math.min(partBytes, end + 1 - offset) })
-    // The guest cut it while it was read; the promised length cannot be kept, and the reader must see that.
-    if (part.length === 0) throw new GloveboxError('CONFLICT', 'Cannot read further: the file became shorter')
-    offset += part.length
-    yield part
+    const part = await readPart(sandbox, { place, offset, maxBytes: Math.min(partBytes, end + 1 - offset) })
+    // SECURITY: each part is found by its name again, and the guest may have put another file there. What was promised cannot be kept,
+    // and the reader must see that. test/e2e/server-downloads: "a file that is replaced while it is read is cut, and never a mixture"
+    if (part.version !== version || part.bytes.length === 0)
+      throw new GloveboxError('CONFLICT', 'Cannot read further: the file was changed or replaced')
+    offset += part.bytes.length
+    yield part.bytes
   }
 }
