@@ -5,10 +5,11 @@
 //   projects/<project_id>/work/                   the guest writes
 //   projects/<project_id>/artifacts/<exec_id>/    the server writes: stdout.txt stderr.txt manifest.json meta.json
 //   projects/<project_id>/artifacts/<exec_id>/files/    the guest writes
-import { chownSync, mkdirSync } from 'node:fs'
+import { chownSync, existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { RecordName } from '../contract/exec-record.ts'
 import type { HostPath } from '../contract/mount.ts'
+import { isErrno } from '../paths/refusal.ts'
 import { putStandIns, type StandIn } from './stand-ins.ts'
 
 export const guestInputs = '/workspace/inputs'
@@ -64,8 +65,8 @@ export interface Making {
 }
 
 export function makeProject(root: string, project: string, making: Making): void {
-  mkdirSync(inputsPlace(root, project), { recursive: true, mode: 0o755 })
-  mkdirSync(join(root, 'projects', project, 'artifacts'), { recursive: true, mode: 0o755 })
+  const own = join(root, 'projects', project)
+  for (const place of [join(root, 'projects'), own, inputsPlace(root, project), join(own, 'artifacts')]) make(place)
   makeForGuest(workPlace(root, project), making)
 }
 
@@ -77,7 +78,20 @@ export function makeExecPlace(root: string, name: ExecName, making: Making): voi
 
 /** Its parent is the server's, so nobody can put something else under the name in between. */
 function makeForGuest(place: HostPath, { guest, standIns }: Making): void {
-  const isNew = mkdirSync(place, { recursive: true, mode: 0o755 }) !== undefined
+  const isNew = make(place)
   putStandIns(place, standIns)
   if (isNew && guest !== undefined) chownSync(place, guest.uid, guest.gid)
+}
+
+/** Whether it is new. One at a time: of a disk that is read-only, Node's recursive call says that the directory is missing. */
+function make(place: string): boolean {
+  if (existsSync(place)) return false
+  try {
+    mkdirSync(place, { mode: 0o755 })
+    return true
+  } catch (error) {
+    // Somebody else was quicker.
+    if (isErrno(error, 'EEXIST')) return false
+    throw error
+  }
 }
