@@ -129,5 +129,29 @@ describe.skipIf(whyNoPostgres !== undefined && !isRequired('postgres'))(
         expect(meta).toEqual(end)
       }
     })
+
+    it('a server whose database is not there, or does not answer, is not ready, and ready again after', async () => {
+      // As an orchestrator asks, without a token.
+      const readiness = async (): Promise<string> => {
+        const answered = await fetch(`${other.url}/readyz`)
+        return `${answered.status} ${((await answered.json()) as { status: string }).status}`
+      }
+      const untilIs = async (told: string): Promise<void> => {
+        await expect.poll(readiness, { timeout: 60_000 }).toBe(told)
+      }
+      await untilIs('200 ready')
+      cluster.stop()
+      await untilIs('503 degraded')
+      expect((await fetch(`${other.url}/healthz`)).status).toBe(200)
+      cluster.start()
+      await untilIs('200 ready')
+      cluster.signal('SIGSTOP')
+      try {
+        await untilIs('503 degraded')
+      } finally {
+        cluster.signal('SIGCONT')
+      }
+      await untilIs('200 ready')
+    })
   },
 )

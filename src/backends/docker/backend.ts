@@ -57,7 +57,7 @@ export async function openBackend(options: DockerOptions): Promise<Backend> {
   })
   if ('reason' in facts) {
     spawner.close()
-    return unavailableBackend(facts)
+    return unavailableBackend(facts, { cli: found.path })
   }
   const containers = openContainers(cli, { installation: readInstallation(stateDir), keepsEnded: keepsEnded(facts) })
   const live = new Map<SandboxId, Assembled>()
@@ -137,14 +137,18 @@ async function sweepLeftovers(stateDir: string, containers: Containers): Promise
   sweepScratch(scratchRoot(stateDir))
 }
 
-function unavailableBackend({ reason, fix, version }: Missing): Backend {
+function unavailableBackend(
+  { reason, fix, version }: Missing,
+  details: Readonly<Record<string, string>> = {},
+): Backend {
   const refuse = (): never => {
     throw new GloveboxError('BACKEND_UNAVAILABLE', `Cannot use docker: ${reason}`, { hint: fix })
   }
   return {
     name: 'docker',
     capabilities: {},
-    probe: () => Promise.resolve({ available: false, reason, fix, ...(version === undefined ? {} : { version }) }),
+    probe: () =>
+      Promise.resolve({ available: false, reason, fix, details, ...(version === undefined ? {} : { version }) }),
     compile: refuse,
     create: async () => refuse(),
     discover: () => Promise.resolve(undefined),
