@@ -7,7 +7,7 @@ import type { ExecArtifacts } from '../../src/contract/exec-record.ts'
 import { makeProject, run, type Project } from '../e2e/command-line.ts'
 import { bytesOf, makePlace, readEvents, startExecServer, type ExecServer } from '../fixtures/exec-server.ts'
 import { filesHolding, newCanary } from './canary.ts'
-import { attackedBackend } from './host.ts'
+import { attackedBackend, target } from './host.ts'
 
 /** On both outputs, alone and behind a user name, in small pieces, and far behind the limit of what is kept. */
 const sayIt = [
@@ -24,6 +24,12 @@ const expectTold = (text: string): void => {
   expect(text.match(/\[redacted:keys\/token\]/g)?.length).toBeGreaterThanOrEqual(7)
 }
 
+/** Whom the settings name: on gVisor its runtime too, and the image that works on it. */
+const attacked = [
+  `backend: ${attackedBackend}`,
+  ...(target.docker === undefined ? [] : [`docker: ${JSON.stringify(target.docker)}`]),
+]
+
 describe('a run with a secret', () => {
   let project: Project
   beforeEach(() => {
@@ -38,7 +44,8 @@ describe('a run with a secret', () => {
     writeFileSync(join(keys, 'token'), `${canary}\n`, { mode: 0o600 })
     const state = join(project.outside, 'state')
     mkdirSync(state, { mode: 0o700 })
-    const flags = ['--backend', attackedBackend, '--mount', `/vaults/keys=${keys}:vault`, '--sandbox', 'runs/one']
+    writeFileSync(join(project.directory, 'glovebox.yaml'), attacked.join('\n'), { mode: 0o600 })
+    const flags = ['--mount', `/vaults/keys=${keys}:vault`, '--sandbox', 'runs/one']
     const secrets = ['--secret', 'keys/token=TOKEN', '--secret', 'keys/token:file']
     const words = ['--', 'sh', '-c', `${sayIt}; ${keepIt('/workspace')}; cp kept /deliverables/kept; mkdir "$TOKEN"`]
     const env = { GLOVEBOX_STATE_DIR: state }
@@ -69,7 +76,7 @@ describe('a server with a vault', () => {
     server = await startExecServer({
       place,
       settings: [
-        `backend: ${attackedBackend}`,
+        ...attacked,
         'vaults: { keys: { directory: keys } }',
         'policy: { ceilings: { secrets: [keys/token] } }',
         '',
