@@ -1,9 +1,11 @@
-// A real server on loopback with homes of its own, and the built client and library that speak to it.
+// A real server on loopback with homes of its own, and the built client and library that speak to it. Whatever a client of this process is
+// answered is held against the document that the server gives out; what is wrong is told when the ground is left.
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { judgeFetched, openContract, type Document } from '../fixtures/server-contract.ts'
 import { glovebox, makeProject, type Project } from './command-line.ts'
 
 const door = (path: string): string => new URL(`../../dist/${path}`, import.meta.url).href
@@ -53,6 +55,7 @@ export async function openClientGround({
   let serving = await serve(restarts ? await quietPort() : 0)
   const { url, token = '' } = serving
   const port = Number(new URL(url).port)
+  const answers = await watchAnswers(url, token)
   const end = async (signal: NodeJS.Signals = 'SIGTERM'): Promise<void> => {
     if (serving.child.exitCode !== null || serving.child.signalCode !== null) return
     const over = once(serving.child, 'close')
@@ -73,6 +76,39 @@ export async function openClientGround({
     async [Symbol.asyncDispose]() {
       await end()
       project.remove()
+      await answers.leave()
+    },
+  }
+}
+
+interface Answers {
+  /** Throws if any was against the document. */
+  leave(): Promise<void>
+}
+
+async function watchAnswers(url: string, token: string): Promise<Answers> {
+  const { fetch: plain } = globalThis
+  const headers = { authorization: `Bearer ${token}` }
+  const contract = openContract((await (await plain(`${url}/openapi.json`, { headers })).json()) as Document)
+  const judging: Promise<readonly string[]>[] = []
+  globalThis.fetch = async (input, init) => {
+    const response = await plain(input, init)
+    const address = input instanceof Request ? input.url : String(input)
+    const method = init?.method ?? (input instanceof Request ? input.method : 'GET')
+    if (address.startsWith(`${url}/`))
+      judging.push(
+        // Whoever asked may be gone before the end of its answer.
+        judgeFetched(contract, { method, path: address.slice(url.length), response }).catch((error: unknown) =>
+          error instanceof SyntaxError ? [`${address}: ${error.message}`] : [],
+        ),
+      )
+    return response
+  }
+  return {
+    async leave() {
+      globalThis.fetch = plain
+      const faults = (await Promise.all(judging)).flat()
+      if (faults.length > 0) throw new Error(`against the document: ${faults.join('; ')}`)
     },
   }
 }

@@ -1,11 +1,11 @@
 // The real server as a stranger meets it: started from the command line, spoken to over HTTP. Every answer to `call` is held
-// against the OpenAPI document that the server itself gives out.
+// against the OpenAPI document that the server itself gives out, and must forbid to keep it and to guess at it.
 import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { run, start, type Finished, type Started } from './command-line.ts'
-import { openContract, type Contract, type Document } from './server-contract.ts'
+import { openContract, unkeptFaults, type Contract, type Document } from '../fixtures/server-contract.ts'
 
 export interface Asked {
   /** Default: the first token. Null: none. */
@@ -76,10 +76,11 @@ export async function startServer(options: GroundOptions = {}): Promise<ServerGr
     const type = String(answer.headers['content-type'] ?? '')
     // As it was sent: whoever sends it takes `..` out of it first.
     const { pathname } = new URL(`${url}${path}`)
-    const faults =
-      method === 'HEAD' || asked.isUndocumented === true
+    const judged =
+      asked.isUndocumented === true
         ? []
         : contract.judge(method, pathname, { status: answer.status, type, text: answer.text })
+    const faults = [...unkeptFaults((name) => answer.headers[name]), ...judged]
     if (faults.length > 0) throw new Error(`against the document: ${faults.join('; ')}\n${answer.text.slice(0, 500)}`)
     return answer
   }

@@ -1,6 +1,6 @@
 // Who may do what: every route of the document against every kind of token, and what a token may make of itself.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Operation } from './server-contract.ts'
+import type { Operation } from '../fixtures/server-contract.ts'
 import { codeOf, startServer, type Answered, type ServerGround } from './server-ground.ts'
 import { makeObjects, sampleOf, type Objects, type Sample } from './server-objects.ts'
 

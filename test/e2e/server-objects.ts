@@ -1,6 +1,6 @@
 // One object of each kind in one project, and a request for every operation of the document that names them: what the identity
 // matrix is laid over. An operation that has no request here is found by a test, so a new route cannot be forgotten.
-import type { Operation } from './server-contract.ts'
+import type { Operation } from '../fixtures/server-contract.ts'
 import type { Asked, ServerGround } from './server-ground.ts'
 
 export interface Objects {

@@ -3,7 +3,7 @@ import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { parseEvents } from './server-contract.ts'
+import { parseEvents } from '../fixtures/server-contract.ts'
 import { codeOf, startServer, type Answered, type ServerGround } from './server-ground.ts'
 import { waitForRun } from './server-objects.ts'
 

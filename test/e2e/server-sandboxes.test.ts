@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { parseEvents, type SeenEvent } from './server-contract.ts'
+import { parseEvents, type SeenEvent } from '../fixtures/server-contract.ts'
 import { codeOf, startServer, type Answered, type ServerGround } from './server-ground.ts'
 
 let ground: ServerGround

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { WebSocket, type ClientOptions } from 'ws'
-import { parseEvents } from './server-contract.ts'
+import { parseEvents, unkeptFaults } from '../fixtures/server-contract.ts'
 import { codeOf, startServer, type Answered, type ServerGround } from './server-ground.ts'
 import { openViewer } from './terminal-ground.ts'
 
@@ -123,7 +123,10 @@ async function attach(
   await new Promise<void>((resolve, reject) => {
     socket.once('open', resolve)
     socket.once('error', reject)
-    socket.once('unexpected-response', (_, response) => reject(new Refused(response.statusCode ?? 0)))
+    socket.once('unexpected-response', (_, response) => {
+      const faults = unkeptFaults((name) => response.headers[name])
+      reject(faults.length > 0 ? new Error(faults.join('; ')) : new Refused(response.statusCode ?? 0))
+    })
   })
   return {
     socket,

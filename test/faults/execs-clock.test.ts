@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { parseEvents } from '../e2e/server-contract.ts'
+import { parseEvents } from '../fixtures/server-contract.ts'
 import { codeOf, startServer, type Answered, type ServerGround } from '../e2e/server-ground.ts'
 import { waitForRun } from '../e2e/server-objects.ts'
 

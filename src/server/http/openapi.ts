@@ -12,6 +12,8 @@ type RegisteredPath = Parameters<Registry['registerPath']>[0]
 type JsonSchema = Record<string, unknown>
 
 const bearer = 'bearer'
+/** The types of the registry are those of 3.0, which knows no identifier; 3.1 wants one, or an address. */
+const license = { name: 'Apache-2.0', identifier: 'Apache-2.0' }
 /** What any route may answer; a route adds its own. */
 const usual: readonly ErrorCode[] = [
   'INVALID_INPUT',
@@ -38,7 +40,7 @@ export function openApiOf(routes: readonly Route[], version: string): OpenApiDoc
       version,
       description:
         'Sandboxes, runs and execs for agents. Every error is a problem (RFC 9457) with a code of one table.',
-      license: { name: 'Apache-2.0' },
+      license,
     },
   })
 }

