@@ -1,7 +1,7 @@
 // What happens below and around HTTP: hosts, origins, forms, smuggling, and those who speak too slowly.
-import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { codeOf, startServer, type ServerGround } from './server-ground.ts'
+import { sendRaw, statusOf } from './server-wire.ts'
 
 let ground: ServerGround
 
@@ -12,24 +12,8 @@ afterAll(async () => {
   await ground.stop()
 })
 
-/** What the server answers to bytes that no HTTP client would send. */
-function raw(text: string, { waitMs = 20_000, to = ground } = {}): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const socket = connect(to.port, '127.0.0.1')
-    let answer = ''
-    const timer = setTimeout(() => socket.destroy(), waitMs)
-    socket.on('data', (chunk) => (answer += chunk.toString()))
-    // Of what it has answered without reading on, it is free to reset the connection.
-    socket.on('error', (error) => (answer === '' ? reject(error) : undefined))
-    socket.on('close', () => {
-      clearTimeout(timer)
-      resolve(answer)
-    })
-    socket.write(text)
-  })
-}
+const raw = (text: string, { to = ground, ...options } = {}): Promise<string> => sendRaw(to.port, text, options)
 
-const statusOf = (answer: string): number => Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1] ?? 0)
 const own = (): string => `Host: 127.0.0.1:${ground.port}\r\nAuthorization: Bearer ${ground.token}\r\n`
 const end = 'Connection: close\r\n\r\n'
 
@@ -140,6 +124,13 @@ describe('every answer', () => {
     expect(page.status).toBe(200)
     expect(page.headers.get('content-security-policy')).toContain("default-src 'none'")
     expect(await page.text()).toContain('/sandboxes/{sandbox_id}/commands')
+  })
+
+  it('is ours where Node would answer by itself, too', async () => {
+    const without = await raw(`GET /healthz HTTP/1.1\r\n${end}`)
+    expect([statusOf(without), without]).toEqual([400, expect.stringContaining('"code":"INVALID_INPUT"')])
+    const expecting = await raw(`GET /sandboxes HTTP/1.1\r\n${own()}Expect: something\r\n${end}`)
+    expect([statusOf(expecting), expecting]).toEqual([200, expect.stringContaining('"items":[')])
   })
 
   it('tells a path that is not there, and a method that it does not take, only to whoever has a token', async () => {

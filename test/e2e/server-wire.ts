@@ -1,5 +1,7 @@
-// Bytes on a connection that no HTTP client would send, and what the server answers to them.
+// Bytes on a connection that no HTTP client would send, and what the server answers to them. However it answers, it must forbid to keep the
+// answer and to guess at it.
 import { connect } from 'node:net'
+import { unkeptFaults } from '../fixtures/server-contract.ts'
 
 export interface WireOptions {
   /** Then the connection is closed from this side. */
@@ -21,10 +23,19 @@ export function sendRaw(
     socket.on('error', (error) => (answer === '' ? reject(error) : undefined))
     socket.on('close', () => {
       clearTimeout(timer)
-      resolve(answer)
+      const faults = headsIn(answer).flatMap((head) => unkeptFaults((name) => headerIn(head, name)))
+      if (faults.length > 0) reject(new Error(`${faults.join('; ')} in: ${answer.slice(0, 1000)}`))
+      else resolve(answer)
     })
     socket.write(text)
   })
 }
+
+/** An upgraded connection and a word in between carry nothing that could be kept. */
+const headsIn = (answer: string): readonly string[] =>
+  answer.split(/(?=HTTP\/1\.1 [2-5]\d\d )/).filter((part) => /^HTTP\/1\.1 [2-5]/.test(part))
+
+const headerIn = (answer: string, name: string): string | undefined =>
+  new RegExp(`^${name}: (.*)$`, 'im').exec(answer.split('\r\n\r\n', 1)[0]?.replaceAll('\r', '') ?? '')?.[1]
 
 export const statusOf = (answer: string): number => Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1] ?? 0)

@@ -19,7 +19,8 @@ const codeOf = (rawHeaders: readonly string[], url = '/'): unknown => {
 
 describe('guard', () => {
   it('without a Host, or with a foreign one, nothing passes', () => {
-    expect(codeOf([])).toBe('HOST_NOT_ALLOWED')
+    expect(codeOf([])).toBe('INVALID_INPUT')
+    expect(codeOf(['Host', ''])).toBe('HOST_NOT_ALLOWED')
     expect(codeOf(['Host', 'evil:80'])).toBe('HOST_NOT_ALLOWED')
     expect(codeOf(['hOsT', 'LocalHost:80'])).toBe('passed')
   })

@@ -38,9 +38,10 @@ export function guard({ url, rawHeaders }: Asked, { hosts, origins, limits }: Gu
     throw new GloveboxError('URI_TOO_LONG', `Cannot answer: the address has more than ${limits.urlBytes} characters`)
   const headers = singleHeaders(rawHeaders)
   const host = headers.get('host')?.toLowerCase()
+  if (host === undefined) throw new GloveboxError('INVALID_INPUT', 'Cannot answer: the request names no Host')
   // SECURITY: DNS rebinding makes a foreign name resolve to this address; only the Host tells.
   // test/e2e/server-transport: "a request for another host is refused before routing"
-  if (host === undefined || !hosts.has(host))
+  if (!hosts.has(host))
     throw new GloveboxError('HOST_NOT_ALLOWED', 'Cannot answer: the Host of the request is not one of this server', {
       hint: 'The operator names further ones with --allow-host.',
     })
