@@ -30,7 +30,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await server.stop()
-  server.remove()
+  await server.remove()
 })
 
 const placeOf = (exec: ExecRecord, ...names: readonly string[]): string =>
@@ -193,7 +193,7 @@ describe('records of an exec', () => {
     const started = await startExecServer({ ...attacked.options, place })
     expect((await started.exec(shell('true'))).status).toBe('SUCCEEDED')
     await started.stop()
-    started.remove()
+    await started.remove()
   })
 })
 

@@ -15,7 +15,7 @@ const servers: ExecServer[] = []
 afterEach(async () => {
   for (const server of servers.splice(0)) {
     await server.stop()
-    server.remove()
+    await server.remove()
   }
 })
 async function start(options: ServerOptions): Promise<ExecServer> {

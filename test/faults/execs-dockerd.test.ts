@@ -34,7 +34,7 @@ describe.skipIf(missing !== undefined && !isRequired('dockerd'))('execs under a 
   afterAll(async () => {
     for (const { server } of all) {
       await server.stop()
-      server.remove()
+      await server.remove()
     }
     await daemon.remove()
   })

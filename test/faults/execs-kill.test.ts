@@ -45,7 +45,7 @@ describe('a server that is killed', () => {
     ) as ExecMeta
     expect(meta.status).toBe('LOST')
     expect(await second.stop()).toBe(0)
-    second.remove()
+    await second.remove()
   })
 
   it.each([40, 150, 300, 600])(
@@ -77,6 +77,6 @@ describe('a server that is killed', () => {
     })
     await second.stop()
     await first.stop()
-    first.remove()
+    await first.remove()
   })
 })

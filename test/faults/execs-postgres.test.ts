@@ -32,8 +32,8 @@ describe.skipIf(whyNoPostgres !== undefined && !isRequired('postgres'))(
     })
     afterAll(async () => {
       await Promise.all([one, other].map((server) => server.stop()))
-      one.remove()
-      other.remove()
+      await one.remove()
+      await other.remove()
       cluster.remove()
     })
 

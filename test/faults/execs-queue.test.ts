@@ -95,7 +95,7 @@ async function isDraining(server: ExecServer): Promise<void> {
 
 describe('a server that is asked to stop', () => {
   const servers: ExecServer[] = []
-  afterEach(() => servers.splice(0).forEach((server) => server.remove()))
+  afterEach(async () => void (await Promise.all(servers.splice(0).map((server) => server.remove()))))
   const start = async (flags: readonly string[], place?: string): Promise<ExecServer> => {
     const server = await startExecServer({ settings, flags, ...(place === undefined ? {} : { place }) })
     servers.push(server)

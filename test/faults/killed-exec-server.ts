@@ -55,7 +55,7 @@ export async function killRound(
     const left = [...traces(place), ...survivors(place)]
     return { answered, statuses, faults: [...faults, ...left.map((what) => `left behind: ${what}`)] }
   } finally {
-    second.remove()
+    await second.remove()
   }
 }
 

@@ -40,7 +40,7 @@ export function serversOn({ options }: ExecTarget): (more?: ServerOptions) => Pr
       if (!existsSync(server.place)) continue
       // It fails where one is just being removed, which is as good.
       spawnSync('docker', ['rm', '-f', ...containersAt(server.place)], { stdio: 'ignore' })
-      server.remove()
+      await server.remove()
     }
   })
   return async (more = {}) => {

@@ -80,7 +80,7 @@ export async function runServers(options: ServersOptions): Promise<ServersReport
     return { ...trouble, answered, refusals, grants: seen.grants, handovers: seen.handovers, faults }
   } finally {
     for (const server of ground.servers) server?.child.kill('SIGCONT')
-    for (const server of ground.servers) server?.remove()
+    for (const server of ground.servers) await server?.remove()
     cluster.remove()
   }
 }

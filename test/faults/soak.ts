@@ -87,7 +87,7 @@ export async function soak(options: SoakOptions): Promise<SoakReport> {
       faults,
     }
   } finally {
-    server.remove()
+    await server.remove()
   }
 }
 

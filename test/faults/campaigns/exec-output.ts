@@ -19,7 +19,7 @@ for (const eventsAtOnce of [1, 3, 50]) {
   const events = await readInPieces(server, exec.exec_id, eventsAtOnce)
   check(`read ${eventsAtOnce} at once: every byte once`, isGapless(events, 'stdout'))
 }
-server.remove()
+await server.remove()
 for (const fault of faults) console.log(`NOT HELD: ${fault}`)
 if (faults.length === 0) console.log('output is bounded, and every byte is read once')
 process.exitCode = faults.length === 0 ? 0 : 1
