@@ -12,6 +12,8 @@ export interface CollectOptions extends Pick<
   RunOptions,
   'stdin' | 'onStdout' | 'onStderr' | 'lentChunks' | 'keepBytes' | 'signal'
 > {
+  /** When it was asked for, by `process.hrtime`: a process may have begun before whoever started it is told. Default: now. */
+  readonly startedAt?: [number, number]
   readonly timeoutMs: number
   readonly maxStdoutBytes: number
   readonly maxStderrBytes: number
@@ -30,7 +32,7 @@ export interface Collected {
 
 export async function collect(child: Process, options: CollectOptions): Promise<Collected> {
   // Not `performance`, for which Node loads a dozen modules at its first use.
-  const startedAt = process.hrtime()
+  const startedAt = options.startedAt ?? process.hrtime()
   const elapsed = (): number => {
     const [seconds, nanoseconds] = process.hrtime(startedAt)
     return Math.round(seconds * 1000 + nanoseconds / 1e6)

@@ -39,13 +39,20 @@ export function createExecutor({ plan, resolved, boundary, secrets }: Execution)
     const handed = await secrets.handOver(options.secrets, { resolved, taken: env, signal: options.signal })
     if (handed !== undefined) checkEnvironment({ ...env, ...handed.env })
     const request = { argv, cwd, env, stdin, ...(handed === undefined ? {} : { secrets: handed }) } as const
+    const startedAt = process.hrtime()
     const child = await boundary.spawn(request).catch((error: unknown) => {
       throw asHostFault(error, 'run the command')
     })
     // While the command runs: there is time now, and at its end somebody waits.
     const execId = newExecId()
     const redact = (): Redactor => secrets.redaction.open()
-    const collected = await collect(child, { ...limits, ...options, timeoutMs: limits.timeoutMs, redact })
+    const collected = await collect(child, {
+      ...limits,
+      ...options,
+      startedAt,
+      timeoutMs: limits.timeoutMs,
+      redact,
+    })
     if (collected.setupFailed !== undefined) throw boundaryFailed(plan.backend, collected.setupFailed, collected)
     return toResult(collected, plan, { execId, cwd })
   }
