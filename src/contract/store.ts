@@ -2,6 +2,7 @@
 // One contract for SQLite and PostgreSQL; the room `store` is the only one with SQL. Files are the truth: what is here of
 // runs and execs can be rebuilt from them. Times are ISO 8601 in UTC with milliseconds, so that they sort as text; no
 // decision rests on them but a token's life. Each sentence marked "Law" has a test in test/conformance/store in the same words.
+import type { Claim, IdempotencyTable, IdempotentRequest } from './idempotency.ts'
 import type { ExecId } from './ids.ts'
 import type { Leases } from './lease.ts'
 import type { RunStatus } from './run.ts'
@@ -111,29 +112,6 @@ export interface ExecFilter {
   readonly except?: readonly string[] | undefined
 }
 
-/** One request under an `Idempotency-Key`, which belongs to a project. */
-export interface IdempotentRequest {
-  readonly project_id: string
-  readonly key: string
-  /** SHA-256 of method, route and body. */
-  readonly body_sha256: string
-  readonly created_at: Timestamp
-}
-
-export interface IdempotencyRow extends IdempotentRequest {
-  /** The id of what the request makes, chosen before it is made: after a crash one can look whether it was. */
-  readonly subject: string
-  /** The answer that was given, as text. Null until `finish`. */
-  readonly answer: string | null
-}
-
-// Law: under one key there is one subject, however many ask at once.
-/** What came of asking for a key. Law: another body under the same key is a mismatch. */
-export type Claim =
-  | { readonly outcome: 'claimed' }
-  | { readonly outcome: 'repeated'; readonly row: IdempotencyRow }
-  | { readonly outcome: 'mismatch' }
-
 export interface WriteOptions {
   /**
    * `synced` (the default): on the disk before the answer. `written`: survives the death of the process and not a power
@@ -229,17 +207,6 @@ export interface TokenTable {
   /** False if it is not there. Law: a token that was revoked stays revoked, with its first time. */
   revoke(id: string, at: Timestamp): Promise<boolean>
   count(): Promise<number>
-}
-
-export interface IdempotencyTable {
-  claim(request: IdempotentRequest & { readonly subject: string }): Promise<Claim>
-  /** Keeps the answer. Law: the first answer stays. */
-  finish(at: { readonly project_id: string; readonly key: string; readonly answer: string }): Promise<void>
-  find(at: { readonly project_id: string; readonly key: string }): Promise<IdempotencyRow | undefined>
-  /** Where nothing came of the request, so that it may be sent again. Only while it has no answer. */
-  release(at: { readonly project_id: string; readonly key: string; readonly subject: string }): Promise<void>
-  /** How many were forgotten. */
-  purge(older: { readonly than: Timestamp }): Promise<number>
 }
 
 /** What a list of runs shows. The rest is read from the run's directory. */

@@ -1,5 +1,5 @@
 // One request under one key, however often it is sent and however many servers it reaches at once.
-import type { Claim, IdempotencyRow, IdempotencyTable } from '../contract/store.ts'
+import type { Claim, IdempotencyRow, IdempotencyTable } from '../contract/idempotency.ts'
 import type { Engine } from './engine.ts'
 import type { Database } from './tables.ts'
 import { refuseUnstorable } from './text.ts'

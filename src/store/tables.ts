@@ -1,7 +1,8 @@
 // The tables as the database holds them: the same names and types on both engines. JSON is text, a yes or no is 1 or 0, a
 // time is text that sorts. What the rest of the system sees of a row is in contract/store.ts.
 import type { Kysely } from 'kysely'
-import type { ExecRow, IdempotencyRow, RunRow, TokenRow } from '../contract/store.ts'
+import type { IdempotencyRow } from '../contract/idempotency.ts'
+import type { ExecRow, RunRow, TokenRow } from '../contract/store.ts'
 
 type Stored<Row, Json extends keyof Row, YesNo extends keyof Row = never> = {
   [Column in keyof Row]: Column extends Json ? string : Column extends YesNo ? number : Row[Column]

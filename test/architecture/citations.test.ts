@@ -51,6 +51,7 @@ const laws = source.flatMap(({ path, comments }) =>
 const ofRecords = /^src\/contract\/(?:run|event|artifact|recorded-action|executor|fork|exec-record)\.ts$/
 /** No backend keeps rows either: the store has a suite of its own. */
 const ofStore = 'src/contract/store.ts'
+const ofKeys = 'src/contract/idempotency.ts'
 /** Nor leases, which have one suite for files and PostgreSQL; and a provider stands above backends, with cases of its own. */
 const ofLeases = 'src/contract/lease.ts'
 const ofProvider = 'src/contract/provider.ts'
@@ -80,6 +81,7 @@ function elsewhere(title: string): string {
 /** Whose laws are cases of a suite of their own, and where that lies. */
 const withSuites: ReadonlyMap<string, string> = new Map([
   [ofStore, 'test/conformance/store/'],
+  [ofKeys, 'test/conformance/store/'],
   [ofLeases, 'test/conformance/leases/suite.ts'],
   [ofProvider, 'src/testing/provider-cases.ts'],
 ])
@@ -103,6 +105,7 @@ describe('laws', () => {
 
   it.each([
     ['the store', ofStore, 10],
+    ['idempotency keys', ofKeys, 3],
     ['leases', ofLeases, 7],
     ['a provider', ofProvider, 10],
   ])(

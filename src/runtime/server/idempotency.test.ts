@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { IdempotencyRow, IdempotencyTable } from '../../contract/store.ts'
+import type { IdempotencyRow, IdempotencyTable } from '../../contract/idempotency.ts'
 import { openOnce } from './idempotency.ts'
 
 function memoryTable(): IdempotencyTable & { readonly rows: Map<string, IdempotencyRow> } {

@@ -1,7 +1,7 @@
 // One effect under one key, however often it is sent. The answer is kept; a repetition gets it again, and one that comes while
 // the first is at work waits for it. After a crash between the claim and its answer nobody knows whether the effect took
 // place, so the caller is told to look, or to wait.
-import type { IdempotencyTable } from '../../contract/store.ts'
+import type { IdempotencyTable } from '../../contract/idempotency.ts'
 import { GloveboxError } from '../../errors/error.ts'
 
 export interface OnceRequest {
