@@ -15,6 +15,31 @@ afterAll(async () => {
 const command = (body: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Answered> =>
   ground.call('POST', `${sandbox}/commands`, { body, headers })
 
+describe('a working directory that is none', () => {
+  it.each([
+    ['outside', '/etc', 403, 'OUTSIDE_MOUNTS'],
+    ['climbing out', '../../etc', 403, 'OUTSIDE_MOUNTS'],
+    ['a link to a directory of the host', '/workspace/out', 404, 'NOT_FOUND'],
+    ['a file', '/workspace/file', 400, 'NOT_A_DIRECTORY'],
+    ['with a NUL', '/workspace/a\0b', 400, 'INVALID_PATH'],
+    ['missing', '/workspace/never', 404, 'NOT_FOUND'],
+  ] as const)('nothing begins in one that is %s', async (_what, cwd, status, code) => {
+    await command({ command: `ln -sfn ${ground.data} out; touch file`, cwd: '/workspace' })
+    const answer = await command({ command: 'touch /workspace/begun-elsewhere', cwd })
+    expect([answer.status, codeOf(answer)]).toEqual([status, code])
+    const seen = await command({ command: 'ls', cwd: '/workspace' })
+    expect(seen.at('stdout')).toContain('file\n')
+    expect(seen.at('stdout')).not.toContain('begun-elsewhere')
+  })
+
+  it('a link is followed as the guest sees it, and leads no further than `cd` would', async () => {
+    await command({ command: 'mkdir -p here; ln -sfn here near; ln -sfn /etc system', cwd: '/workspace' })
+    expect((await command({ command: 'pwd -P', cwd: '/workspace/near' })).at('stdout')).toBe('/workspace/here\n')
+    const system = await command({ command: 'pwd -P; touch made', cwd: '/workspace/system' })
+    expect([system.at('stdout'), system.at('exitCode')]).toEqual(['/etc\n', 1])
+  })
+})
+
 describe('a working directory that is gone', () => {
   it.each(['/workspace/here', '/workspace/deep/in/it', '/workspace/link', '/tmp/here'])(
     'nothing begins in %s, and the caller is told',

@@ -106,3 +106,29 @@ describe('a path of the file routes', () => {
       expect([route, codeOf(await ask(route, 'never'))]).toEqual([route, 'NOT_FOUND'])
   })
 })
+
+describe('an archive', () => {
+  it('is a file like any other: nothing is taken out of it', async () => {
+    // A tar whose one entry is called ../../escaped.
+    const tar = Buffer.alloc(1536)
+    tar.write('../../escaped', 0)
+    tar.write(`0000644\0${'0000000\0'.repeat(2)}${'00000000000\0'.repeat(2)}        0`, 100)
+    tar.write('ustar\u000000', 257)
+    const sum = tar.subarray(0, 512).reduce((total, byte) => total + byte, 0)
+    tar.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148)
+    const at = `${sandbox}/files?path=/workspace/archives/a.tar`
+    for (const type of ['application/x-tar', 'application/zip', 'multipart/form-data; boundary=x']) {
+      expect((await ground.call('PUT', at, { raw: tar, headers: { 'content-type': type } })).status).toBe(200)
+      expect((await ground.call('GET', at)).bytes.equals(tar)).toBe(true)
+    }
+    const { entries } = JSON.parse((await ask('list', 'archives')).text) as {
+      readonly entries: readonly { name: string }[]
+    }
+    expect(entries.map(({ name }) => name)).toEqual(['a.tar'])
+    const inside = await ground.call('POST', `${sandbox}/commands`, {
+      body: { command: 'tar -tPf archives/a.tar; ls ..' },
+    })
+    expect(inside.at('stdout')).toContain('../../escaped\n')
+    expect(inside.at('stdout')).not.toMatch(/^escaped$/m)
+  })
+})

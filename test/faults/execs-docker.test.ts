@@ -51,7 +51,11 @@ describe.skipIf(!isHere && !isRequired('docker'))('execs in containers', () => {
     await until(() => containersAt(server.place).length === 0)
     for (const image of ['--privileged', '-v/:/host', 'a b', 'a\nb', '$(id)', 'a@sha256:12', 'not/here:at-all']) {
       const answered = await server.ask('POST', '/sandbox/execs', { body: { ...shell('true'), image } })
-      expect([image, answered.status]).toEqual([image, 400])
+      expect([image, answered.status, answered.json]).toEqual([
+        image,
+        400,
+        expect.objectContaining({ error: expect.objectContaining({ code: 'INVALID_INPUT' }) }),
+      ])
     }
   })
 
