@@ -122,27 +122,35 @@ describe('POST /sandbox/execs', () => {
   })
 
   it.each([
-    ['no exec', {}],
-    ['an unknown field', { exec: { kind: 'shell', command: 'true' }, privileged: true }],
-    ['an unknown kind', { exec: { kind: 'node', command: 'true' } }],
-    ['a project that is a path', { ...shell('true'), project_id: '../x' }],
-    ['a negative time', { ...shell('true'), policy_overrides: { timeout_ms: -1 } }],
-    ['no time', { ...shell('true'), policy_overrides: { timeout_ms: 0 } }],
-    ['a time that is text', { ...shell('true'), policy_overrides: { timeout_ms: '5' } }],
-    ['an unknown limit', { ...shell('true'), policy_overrides: { user: 0 } }],
-    ['a variable with a bad name', { exec: { kind: 'shell', command: 'true', env: { 'A=B': 'x' } } }],
+    ['no exec', 'INVALID_INPUT', {}],
+    ['an unknown field', 'UNKNOWN_FIELD', { exec: { kind: 'shell', command: 'true' }, privileged: true }],
+    ['an unknown kind', 'INVALID_INPUT', { exec: { kind: 'node', command: 'true' } }],
+    ['a project that is a path', 'INVALID_INPUT', { ...shell('true'), project_id: '../x' }],
+    ['a negative time', 'INVALID_INPUT', { ...shell('true'), policy_overrides: { timeout_ms: -1 } }],
+    ['no time', 'INVALID_INPUT', { ...shell('true'), policy_overrides: { timeout_ms: 0 } }],
+    ['a time that is text', 'INVALID_INPUT', { ...shell('true'), policy_overrides: { timeout_ms: '5' } }],
+    ['an unknown limit', 'UNKNOWN_FIELD', { ...shell('true'), policy_overrides: { user: 0 } }],
+    ['a variable with a bad name', 'INVALID_ENV', { exec: { kind: 'shell', command: 'true', env: { 'A=B': 'x' } } }],
     [
       'a variable whose name is too long',
+      'INVALID_ENV',
       { exec: { kind: 'shell', command: 'true', env: { ['A'.repeat(300)]: 'x' } } },
     ],
-    ['a variable that is too large', { exec: { kind: 'shell', command: 'true', env: { A: 'x'.repeat(200_000) } } }],
-    ['a variable with a NUL', { exec: { kind: 'shell', command: 'true', env: { A: 'x\0y' } } }],
-    ['an image where there are none', { ...shell('true'), image: '--privileged' }],
-    ['an input with two contents', { ...shell('true'), inputs: [{ path: 'a', content: '', content_base64: '' }] }],
-  ])('answers 400 to %s', async (_, body) => {
+    [
+      'a variable that is too large',
+      'INVALID_ENV',
+      { exec: { kind: 'shell', command: 'true', env: { A: 'x'.repeat(200_000) } } },
+    ],
+    ['a variable with a NUL', 'INVALID_ENV', { exec: { kind: 'shell', command: 'true', env: { A: 'x\0y' } } }],
+    ['an image where there are none', 'INVALID_INPUT', { ...shell('true'), image: '--privileged' }],
+    [
+      'an input with two contents',
+      'INVALID_INPUT',
+      { ...shell('true'), inputs: [{ path: 'a', content: '', content_base64: '' }] },
+    ],
+  ])('answers 400 to %s, %s', async (_, code, body) => {
     const answered = await server.ask('POST', '/sandbox/execs', { body })
-    expect(answered.status).toBe(400)
-    expect(['INVALID_INPUT', 'UNKNOWN_FIELD', 'INVALID_ENV']).toContain(codeIn(answered.json))
+    expect([answered.status, codeIn(answered.json)]).toEqual([400, code])
   })
 
   it('refuses more than the operator allows, and keeps a record of it', async () => {
@@ -305,6 +313,29 @@ describe('an exec', () => {
     expect((await server.ask('GET', `${base}/none`)).status).toBe(404)
     for (const path of ['..%2f..%2fx', '%2fetc%2fpasswd', 'a%00b'])
       expect((await server.ask('GET', `${base}/${path}`)).status, path).toBe(400)
+  })
+
+  it('gives its outputs whole and in ranges', async () => {
+    const exec = await server.exec(shell('printf 0123456789; printf abc >&2'))
+    const ask = (stream: string, range?: string) =>
+      server.ask('GET', `/sandbox/execs/${exec.exec_id}/${stream}`, range === undefined ? {} : { headers: { range } })
+    for (const [stream, text] of [
+      ['stdout', '0123456789'],
+      ['stderr', 'abc'],
+    ] as const) {
+      const whole = await ask(stream)
+      expect([whole.status, whole.text, whole.headers.get('accept-ranges')]).toEqual([200, text, 'bytes'])
+      const part = await ask(stream, 'bytes=1-2')
+      const { headers } = part
+      expect([part.status, part.text, headers.get('content-range')]).toEqual([
+        206,
+        text.slice(1, 3),
+        `bytes 1-2/${text.length}`,
+      ])
+      expect((await ask(stream, 'bytes=-2')).text).toBe(text.slice(-2))
+      const beyond = await ask(stream, 'bytes=50-')
+      expect([beyond.status, codeIn(beyond.json)]).toEqual([416, 'RANGE_NOT_SATISFIABLE'])
+    }
   })
 
   it('is cancelled while it runs and while it waits, once and again', async () => {

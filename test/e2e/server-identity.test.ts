@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Operation } from '../fixtures/server-contract.ts'
 import { codeOf, startServer, type Answered, type ServerGround } from './server-ground.ts'
 import { makeObjects, sampleOf, type Objects, type Sample } from './server-objects.ts'
+import { sendRaw, statusOf } from './server-wire.ts'
 
 let ground: ServerGround
 let objects: Objects
@@ -155,6 +156,29 @@ describe('a token', () => {
     }
   })
 
+  it('with a NUL, a line break or a carriage return in it is never looked up', async () => {
+    const { port, token } = ground
+    const sent = (value: string): Promise<string> =>
+      sendRaw(
+        port,
+        `GET /sandboxes HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: ${value}\r\nConnection: close\r\n\r\n`,
+      )
+    for (const [value, status] of [
+      [`Bearer ${token}\0`, 400],
+      [`Bearer \0${token}`, 400],
+      [`Bearer ${token}\n`, 400],
+      [`Bearer ${token}\rX: 1`, 400],
+      [`Bearer x\r\nAuthorization: Bearer ${token}`, 400],
+      [`\r\n Bearer ${token}`, 400],
+      [`Bearer x\r\nX-Token: ${token}`, 401],
+      [`Bearer ${token}`, 200],
+    ] as const)
+      expect([JSON.stringify(value.replace(token, 'T')), statusOf(await sent(value))]).toEqual([
+        JSON.stringify(value.replace(token, 'T')),
+        status,
+      ])
+  })
+
   it('a token counts only as a Bearer in the Authorization header', async () => {
     const { token, call } = ground
     for (const authorization of [
@@ -177,7 +201,7 @@ describe('a token', () => {
     expect((await call('GET', '/sandboxes')).status).toBe(200)
   })
 
-  it('a token cannot make one with more scope, project or life than its own', async () => {
+  it('a token cannot make one with more project or life than its own', async () => {
     const { call, makeToken } = ground
     const limited = await makeToken('admin', 'ours', { expires_in_seconds: 3600 })
     const tries = [

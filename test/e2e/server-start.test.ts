@@ -1,6 +1,7 @@
 // A server from its first start to its end: tokens, what it prints and logs, what it counts and records, and how it drains.
 import {
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -183,6 +184,11 @@ describe('what an operator sees', () => {
     expect(stderr).not.toContain(ground.token)
   })
 
+  it('four execs at a time, unless the settings say otherwise', async () => {
+    const ground = await begin()
+    expect((await ground.call('GET', '/sandbox/health')).at('execs.max_concurrent')).toBe(4)
+  })
+
   it('counts requests by route, and never by address', async () => {
     const ground = await begin()
     await ground.call('GET', `/sandboxes/sbx_${'0'.repeat(32)}`)
@@ -238,10 +244,25 @@ describe('what an operator sees', () => {
     await waitForRun(ground, runId, 'completed')
     const directory = join(ground.data, 'runs', 'default', runId)
     rmSync(join(directory, 'events.jsonl'))
-    writeFileSync(join(directory, 'events.jsonl'), 'x')
-    const answer = await ground.call('GET', `/runs/${runId}`)
-    expect(answer.text).not.toContain(ground.data)
-    expect(answer.text).not.toContain('at ')
+    mkdirSync(join(directory, 'events.jsonl'))
+    const answer = await ground.call('GET', `/runs/${runId}/events?after=987654321`)
+    expect([answer.status, codeOf(answer), answer.at('detail')]).toEqual([500, 'INTERNAL', 'Glovebox has a fault.'])
+    for (const hidden of [ground.data, ground.state, 'events.jsonl', 'EISDIR', '987654321', '    at '])
+      expect([hidden, answer.text.includes(hidden)]).toEqual([hidden, false])
+    const requestId = String(answer.at('error.requestId'))
+    const told = (): readonly Readonly<Record<string, unknown>>[] =>
+      ground
+        .log()
+        .split('\n')
+        .filter((line) => line.includes(requestId) && line.includes('"level":"error"'))
+        .map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>)
+    await expect.poll(told).toHaveLength(1)
+    expect(JSON.stringify(told())).toContain('EISDIR')
+    expect(told()[0]).toMatchObject({
+      msg: 'a request could not be answered',
+      stack: expect.stringContaining('    at '),
+    })
+    expect(ground.log()).not.toContain('987654321')
   })
 })
 

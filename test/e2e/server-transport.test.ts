@@ -45,6 +45,33 @@ describe('the host', () => {
     expect((await call('GET', '/sandboxes', { headers: disguised })).status).toBe(200)
     expect(statusOf(await raw(`GET /healthz HTTP/1.1\r\n${end}`))).toBe(400)
   })
+
+  it('what a proxy would set changes neither who asks, nor from where, nor for what', async () => {
+    const { call, port } = ground
+    const at = `/sandboxes/${String((await call('POST', '/sandboxes')).at('id'))}`
+    const forwarded = {
+      'x-forwarded-for': '203.0.113.7',
+      'x-real-ip': '203.0.113.7',
+      'x-forwarded-proto': 'https',
+      'x-forwarded-host': 'evil.example',
+      'x-forwarded-user': 'root',
+    }
+    const made = await call('POST', '/tokens', { body: { name: 'n', scopes: ['read'] }, headers: forwarded })
+    expect([made.status, made.headers['location']]).toEqual([201, `/tokens/${String(made.at('id'))}`])
+    // The scheme is not believed, so this page is another one than ours.
+    const page = { ...forwarded, origin: `https://localhost:${port}` }
+    expect(codeOf(await call('GET', '/sandboxes', { headers: page }))).toBe('ORIGIN_NOT_ALLOWED')
+    for (const name of ['x-http-method-override', 'x-http-method', 'x-method-override'])
+      expect([name, (await call('GET', at, { headers: { [name]: 'DELETE' } })).at('id')]).toEqual([name, at.slice(11)])
+    for (const name of ['x-original-url', 'x-rewrite-url']) {
+      expect([name, (await call('GET', at, { headers: { [name]: '/tokens' } })).at('id')]).toEqual([name, at.slice(11)])
+      expect([name, (await call('GET', '/nowhere', { headers: { [name]: at } })).status]).toEqual([name, 404])
+    }
+    expect((await call('GET', at)).status).toBe(200)
+    await call('DELETE', at)
+    expect(ground.log()).toContain('"address":"127.0.0.1"')
+    expect(ground.log()).not.toContain('203.0.113.7')
+  })
 })
 
 describe('the origin', () => {

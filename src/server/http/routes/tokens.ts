@@ -86,7 +86,7 @@ export const tokenRoutes: RouteModule<TokenParts> = ({ desk, lister }) => [
 ]
 
 // SECURITY: a token that could make a stronger one would be that stronger one.
-// test/e2e/server-identity: "a token cannot make one with more scope, project or life than its own"
+// test/e2e/server-identity: "a token cannot make one with more project or life than its own"
 function withinOwn(
   { scopes, project, expires_in_seconds }: TokenRequest,
   principal: Principal,
