@@ -4,6 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import type { Store } from '../../../src/contract/store.ts'
 import { openEngine, openStore } from '../../../src/store/open.ts'
 import { currentSchema, migrate } from '../../../src/store/migrations/migrate.ts'
+import { describeCarried } from './carried.ts'
 import { describeExecs } from './execs.ts'
 import { describeKeys } from './keys.ts'
 import { describeQueue } from './queue.ts'
@@ -127,6 +128,8 @@ export function describeStore({ kind, newDatabase }: StoreKind): void {
           expect(shapes[0]?.map(({ name }) => name)).toContain('sandbox_execs')
         },
       )
+
+      describeCarried({ kind, newDatabase })
     })
   })
 }
