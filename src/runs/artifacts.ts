@@ -1,7 +1,7 @@
 // The artifact manifest: every entry below workspace/ and deliverables/, walked by descriptor, because the guest owns
 // both trees and may swap any part of a path for a link at any time. Bounded by count, depth and bytes; what is left out
 // is said. It promises that a hash is of the bytes of a regular file inside the tree, and of nothing else.
-import { closeSync, constants, fsyncSync, opendirSync } from 'node:fs'
+import { closeSync, constants, opendirSync } from 'node:fs'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Artifact, ArtifactLimits, ArtifactManifest } from '../contract/artifact.ts'
 import { syncFile } from '../paths/content.ts'
@@ -100,7 +100,7 @@ class Survey {
   }
 
   async #directory(directory: DirectoryView, path: Buffer, depth: number): Promise<void> {
-    for (const name of this.#names(directory)) {
+    for (const name of await this.#names(directory)) {
       // A link, a directory and a file of one name are told apart on the descriptor, never by the name again.
       const found = directory.find(name)
       if (found === undefined) continue
@@ -112,14 +112,16 @@ class Survey {
     }
   }
 
-  #names({ parts }: DirectoryView): readonly Buffer[] {
-    if (parts.length === 1) return parts.flatMap(({ fd }) => this.#namesIn(fd))
-    const names = new Map(parts.flatMap(({ fd }) => this.#namesIn(fd)).map((name) => [name.toString('latin1'), name]))
+  async #names({ parts }: DirectoryView): Promise<readonly Buffer[]> {
+    const all: Buffer[] = []
+    for (const { fd } of parts) for (const name of await this.#namesIn(fd)) all.push(name)
+    if (parts.length === 1) return all
+    const names = new Map(all.map((name) => [name.toString('latin1'), name]))
     return [...names.values()].toSorted((a, b) => Buffer.compare(a, b))
   }
 
   /** Sorted, and never more than may still be listed, however many there are. */
-  #namesIn(fd: number): readonly Buffer[] {
+  async #namesIn(fd: number): Promise<readonly Buffer[]> {
     const readable = openOrUndefined(() => reopenDirectory(fd))
     if (readable === undefined) {
       this.#stopped.add('unreadable')
@@ -140,7 +142,7 @@ class Survey {
       } finally {
         listing.closeSync()
       }
-      if (this.#mustSync) fsyncSync(readable)
+      if (this.#mustSync) await syncFile(readable)
     } finally {
       closeSync(readable)
     }

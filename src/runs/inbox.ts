@@ -1,13 +1,14 @@
 // Words to a run from outside of its process: answers, and the wish that it ends. They lie in logs/inbox.jsonl, one JSON
 // object on a line, and are only ever added, by one write each, so that several writers need no lock. What the run makes of
 // a message stands in its events; the inbox is no record. The guest does not see it.
-import { closeSync, constants, fsyncSync, openSync, fstatSync, readSync, writeSync } from 'node:fs'
+import { closeSync, constants, openSync, fstatSync, readSync, writeSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { chance } from '../contract/chance.ts'
 import { idSchema, isTerminal, timestampSchema } from '../contract/run.ts'
 import { GloveboxError } from '../errors/error.ts'
+import { syncFile } from '../paths/content.ts'
 import { isErrno } from '../paths/refusal.ts'
 import { glances } from './glances.ts'
 import { placeIn } from './layout.ts'
@@ -47,7 +48,7 @@ export async function leaveMessage(directory: string, input: MessageInput): Prom
   const status = findRunJson(directory)?.status
   if (status !== undefined && isTerminal(status)) throw ended(status)
   try {
-    add(inboxOf(directory), Buffer.from(`${JSON.stringify(message)}\n`))
+    await add(inboxOf(directory), Buffer.from(`${JSON.stringify(message)}\n`))
   } catch (error) {
     throw asStorageError(error, 'leave a message for the run')
   }
@@ -68,7 +69,7 @@ function checked(input: MessageInput): Message {
   )
 }
 
-function add(path: string, line: Buffer): void {
+async function add(path: string, line: Buffer): Promise<void> {
   const flags = constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK
   const fd = openSync(path, flags, 0o600)
   try {
@@ -79,7 +80,8 @@ function add(path: string, line: Buffer): void {
     if (writeSync(fd, bytes) !== bytes.length) {
       throw new GloveboxError('NO_SPACE', 'Cannot leave a message for the run: no space is left')
     }
-    fsyncSync(fd)
+    // Not at once: a disk may take long, and a server has others to answer.
+    await syncFile(fd)
   } finally {
     closeSync(fd)
   }
