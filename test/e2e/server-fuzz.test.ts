@@ -1,6 +1,6 @@
 // A few seconds of the campaign in campaigns/server-fuzz.ts, with a new seed each time; the seed is told when it finds something.
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { fuzz } from './server-fuzz.ts'
+import { chosenSeed, fuzz } from './server-fuzz.ts'
 import { startServer, type ServerGround } from './server-ground.ts'
 import { makeObjects } from './server-objects.ts'
 
@@ -15,8 +15,8 @@ afterAll(async () => {
 
 it('requests that almost fit are never answered with a fault, nor against the document, nor without a token', async () => {
   const objects = await makeObjects(ground, 'fuzzed')
-  // Always the same: what a new one finds is for the campaign to tell.
-  const seed = 4711
+  const seed = chosenSeed()
+  console.log(`to ask the same again: GLOVEBOX_FUZZ_SEED=${seed}`)
   const report = await fuzz(ground, objects, {
     seed,
     forMs: 10_000,
@@ -25,7 +25,7 @@ it('requests that almost fit are never answered with a fault, nor against the do
   })
   expect({ seed, faults: report.faults, log: ground.log() }).toEqual({ seed, faults: [], log: '' })
   expect(report.requests).toBeGreaterThan(100)
-  // What holds the server up does so for ever, or nearly; others on the machine may for a second or two.
-  expect(report.slowestHealthMs).toBeLessThan(5000)
+  // The campaign has the exact bound. Here others use the same disk, and a loop that waits for one stands still, too.
+  expect({ seed, isLong: report.longestLagMs >= 1000, lags: report.lags }).toMatchObject({ isLong: false })
   expect(report.grownMiB).toBeLessThan(150)
 })

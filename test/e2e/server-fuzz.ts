@@ -1,17 +1,28 @@
 // Requests that nobody would send, made from the document itself: every operation, with input that almost fits. What must hold:
 // no answer of 500, every answer as the document says, nothing without a token, and a server whose loop and memory stay bounded.
 import { readFileSync } from 'node:fs'
-import type { Operation } from './server-contract.ts'
+import type { Operation } from '../fixtures/server-contract.ts'
 import type { Asked, ServerGround } from './server-ground.ts'
+import { type Lag, watchLag } from './server-lag.ts'
 import { sampleOf, type Objects } from './server-objects.ts'
 
 export interface FuzzReport {
   readonly requests: number
   readonly byStatus: ReadonlyMap<number, number>
   readonly faults: readonly string[]
-  readonly slowestHealthMs: number
+  /** By the server's own doing. */
+  readonly longestLagMs: number
+  /** The requests among which its loop stood still for longer than it may. */
+  readonly lags: readonly string[]
+  /** At its largest. */
   readonly grownMiB: number
 }
+
+/** No request may keep the loop from all others for so long. */
+export const mostLagMs = 100
+
+/** `GLOVEBOX_FUZZ_SEED` asks again what an earlier one asked. */
+export const chosenSeed = (): number => Number(process.env['GLOVEBOX_FUZZ_SEED'] ?? Date.now() % 1e6)
 
 type Chance = () => number
 
@@ -107,8 +118,14 @@ export async function fuzz(
   const byStatus = new Map<number, number>()
   const before = memoryMiB(ground)
   const until = performance.now() + options.forMs
-  let requests = 0
-  let slowestHealthMs = 0
+  await using lag = watchLag(ground)
+  await lag.ask()
+  const lags: string[] = []
+  let [requests, longestLagMs, grownMiB] = [0, 0, 0]
+  const noteLag = ({ ms, during }: Lag): void => {
+    longestLagMs = Math.max(longestLagMs, ms)
+    if (ms >= mostLagMs) lags.push(`${Math.round(ms)} ms in one of: ${during.join('\n  ')}`)
+  }
   while ((performance.now() < until || requests < (options.leastRequests ?? 0)) && faults.length < 10) {
     const sample = sampleOf(pick(chance, operations), objects)
     if (sample === undefined) continue
@@ -122,8 +139,11 @@ export async function fuzz(
     const address = chance() < 0.5 ? path : bentPath(path, chance)
     const told = `${method} ${address.slice(0, 200)} ${JSON.stringify(sent).slice(0, 300)}`
     requests += 1
+    const end = lag.begin(told)
     try {
       const answer = await ground.call(method, address, sent)
+      const noted = end(answer.text)
+      if (noted !== undefined) noteLag(noted)
       byStatus.set(answer.status, (byStatus.get(answer.status) ?? 0) + 1)
       const isOpen = /^\/(?:healthz|readyz|docs)/.test(address)
       if (answer.status >= 500) faults.push(`${told}: ${answer.status} ${answer.text.slice(0, 300)}`)
@@ -132,16 +152,14 @@ export async function fuzz(
     } catch (error) {
       faults.push(`${told}: ${String(error).slice(0, 500)}`)
     }
-    if (requests % 20 === 0) slowestHealthMs = Math.max(slowestHealthMs, await healthMs(ground))
+    if (requests % askedEach !== 0) continue
+    noteLag(await lag.ask())
+    grownMiB = Math.max(grownMiB, memoryMiB(ground) - before)
   }
-  return { requests, byStatus, faults, slowestHealthMs, grownMiB: memoryMiB(ground) - before }
+  return { requests, byStatus, faults, longestLagMs, lags, grownMiB }
 }
 
-async function healthMs(ground: ServerGround): Promise<number> {
-  const begun = performance.now()
-  await ground.call('GET', '/healthz')
-  return performance.now() - begun
-}
+const askedEach = 20
 
 function memoryMiB({ server }: ServerGround): number {
   const status = readFileSync(`/proc/${server.child.pid}/status`, 'utf8')
