@@ -27,6 +27,16 @@ export function stampOf(place: AuditPlace, { position, last }: Known): Stamp | u
 export const isAsStamped = (place: AuditPlace, known: Known, stamp: Stamp): boolean =>
   stampOf(place, known) === stamp && !existsSync(segmentPath(place, known.position.segment + 1))
 
+/** Of the records alone: another process that signed a head has made only the heads longer. */
+export function isSegmentAsStamped(place: AuditPlace, { position }: Known, stamp: Stamp): boolean {
+  try {
+    return looks(segmentPath(place, position.segment), position.bytes) === stamp.split('\n', 1)[0]
+  } catch (error) {
+    if (isErrno(error)) return false
+    throw error
+  }
+}
+
 function looks(path: string, bytes: number): string | undefined {
   const { dev, ino, size, mtimeNs, ctimeNs } = statSync(path, { bigint: true })
   return size === BigInt(bytes) ? [dev, ino, size, mtimeNs, ctimeNs].join(' ') : undefined
