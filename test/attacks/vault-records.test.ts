@@ -1,6 +1,6 @@
 // What is kept of a command that had a secret: a run with all its records, an exec of the server with its files, a sandbox behind
 // HTTP. The command says the value in every form that it can think of; then the disk is searched.
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { ExecArtifacts } from '../../src/contract/exec-record.ts'
@@ -108,7 +108,13 @@ describe('a server with a vault', () => {
     expectTold(bytesOf(await readEvents(await server.fetch(`${path}/stream`)), 'stdout').toString())
     const { entries } = (await server.ask('GET', `${path}/artifacts`)).json as ExecArtifacts
     expect(entries.map((entry) => entry.path)).toEqual(expect.arrayContaining(['kept', 'twice']))
-    expect((await server.ask('GET', `${path}/artifacts/kept`)).text).toMatch(/^a \*{31} b$/)
+    // It has a second name, under which something else might be written to it: so it is not served, but mended all the same.
+    expect(await server.ask('GET', `${path}/artifacts/kept`)).toMatchObject({
+      status: 403,
+      json: { error: { code: 'LINK_REFUSED' } },
+    })
+    const onDisk = join(server.workspace, exec.artifacts_dir, 'files', 'kept')
+    expect(readFileSync(onDisk, 'utf8')).toMatch(/^a \*{31} b$/)
     expect(kept()).toEqual([])
 
     const another = await server.exec(
