@@ -70,6 +70,12 @@ export interface Backend {
   /** What it can enforce on this host, as data. */
   readonly capabilities: Capabilities
   probe(): Promise<Probe>
+  /** Does the mechanism as a whole answer now? Cheap: a probe that went well is believed for a while only as long as it does. Absent:
+   * there is nobody who could stop answering. */
+  answers?(): Promise<boolean>
+  /** What it runs commands with was there when it was opened, and is known to be gone: it refuses what is new until that is back. Asks
+   * nobody. Absent: that never happens. */
+  isGone?(): boolean
   /** Law: compile is pure; the same spec gives the same plan. */
   compile(spec: SandboxSpec): Plan
   create(id: SandboxId, plan: Plan): Promise<Boundary>
@@ -156,6 +162,8 @@ export interface ProcessExit {
   readonly lost?: string
   /** The boundary failed before the command began: nothing of it has run. Written for the operator. */
   readonly setupFailed?: string
+  /** With `setupFailed`: the mechanism as a whole gave no answer, and another command would have fared no better. */
+  readonly unavailable?: boolean
   /** The kernel ended something inside for want of memory while this command ran. */
   readonly oomKilled?: boolean
 }

@@ -35,7 +35,6 @@ export const maxEventBytes = 16 * 1024
 
 /** Only the room `runs` writes these; they are what run.json is folded from. Law: exactly one event is terminal, and it is the last. */
 export const ownEventTypes = ['run_created', 'state_changed', 'run_ended', 'log_repaired', 'file_recorded'] as const
-export type OwnEventType = (typeof ownEventTypes)[number]
 
 /** D1: synced before the answer, one sync shared by all that wait. D2: written at once, synced within a second. */
 export type Durability = 'D1' | 'D2'

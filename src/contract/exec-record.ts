@@ -14,7 +14,12 @@ export const skillIdSchema = z
   .max(128)
   .regex(/^[a-z0-9]+(\.[a-z0-9]+)+$/, 'must be small words joined by dots, like "shell.run"')
 
-const text = z.string().regex(/^[^\0\p{Surrogate}]*$/u, 'must be well-formed text without NUL')
+/** The length first: nothing is looked for in what is too long. */
+const textUpTo = (most: number) =>
+  z
+    .string()
+    .max(most, { abort: true })
+    .regex(/^[^\0\p{Surrogate}]*$/u, 'must be well-formed text without NUL')
 
 /** Names are checked with the values, in one place, when the exec is accepted. */
 const environmentSchema = z.record(z.string(), z.string())
@@ -28,10 +33,10 @@ export const execKinds = ['shell', 'python'] as const
  */
 export const execCommandSchema = z.strictObject({
   kind: z.enum(execKinds),
-  command: text.min(1).max(100_000).optional(),
-  args: z.array(text.max(100_000)).max(1000).optional(),
+  command: textUpTo(100_000).min(1).optional(),
+  args: z.array(textUpTo(100_000)).max(1000).optional(),
   /** Below `/workspace/inputs`, `/workspace/work` or `/workspace/artifacts`; a relative one begins at `/workspace/work`. */
-  cwd: text.min(1).max(4095).optional(),
+  cwd: textUpTo(4095).min(1).optional(),
   env: environmentSchema.optional(),
   /** For this exec alone. Refused unless the operator's policy lets a request have them. */
   secrets: z
@@ -47,12 +52,19 @@ export const execCommandSchema = z.strictObject({
 })
 export type ExecCommand = z.infer<typeof execCommandSchema>
 
+/** Takes what `z.base64()` takes, and a third of its time: an input may have megabytes. */
+const isBase64 = (text: string): boolean => {
+  const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0
+  return text.length % 4 === 0 && !/[^A-Za-z0-9+/]/.test(text.slice(0, text.length - padding))
+}
+const base64Schema = z.string().refine(isBase64, 'must be base64').meta({ format: 'base64', contentEncoding: 'base64' })
+
 /** A file that is put below `inputs/` before the exec begins. */
 export const execInputSchema = z
   .strictObject({
-    path: z.string(),
+    path: z.string().max(4096),
     content: z.string().optional(),
-    content_base64: z.base64().optional(),
+    content_base64: base64Schema.optional(),
   })
   .refine(({ content, content_base64 }) => (content === undefined) !== (content_base64 === undefined), {
     message: 'must have either content or content_base64',
@@ -91,7 +103,7 @@ export const execRequestSchema = z.strictObject({
   policy_overrides: policyOverridesSchema.optional(),
   task_ref: z.strictObject({ task_id: idSchema.optional(), conversation_id: idSchema.optional() }).optional(),
   /** For backends that have images. */
-  image: text.min(1).max(512).optional(),
+  image: textUpTo(512).min(1).optional(),
 })
 export type ExecRequest = z.infer<typeof execRequestSchema>
 
@@ -204,7 +216,8 @@ export type ListedArtifact = z.infer<typeof listedArtifactSchema>
 export const execArtifactsSchema = z.strictObject({
   exec_id: execIdSchema,
   artifacts_dir: z.string(),
-  /** False while the exec has not ended, and where something was left out. */
+  /** False while the exec has not ended, and where something was left out. Also where its manifest.json cannot be read: these are the
+   * files as they are now, without hashes. */
   complete: z.boolean(),
   entries: z.array(listedArtifactSchema),
 })

@@ -30,7 +30,7 @@ export interface IdempotencyTable {
   /** Keeps the answer. Law: the first answer stays. */
   finish(at: { readonly project_id: string; readonly key: string; readonly answer: string }): Promise<void>
   find(at: { readonly project_id: string; readonly key: string }): Promise<IdempotencyRow | undefined>
-  /** Where nothing came of the request, so that it may be sent again. Only while it has no answer. */
+  /** Where the key names nothing that its request could have made. Only while it has no answer. */
   release(at: { readonly project_id: string; readonly key: string; readonly subject: string }): Promise<void>
   /** How many were forgotten. */
   purge(older: { readonly than: Timestamp }): Promise<number>

@@ -7,11 +7,17 @@ const positive = z.int().positive()
 export const networkModes = ['none', 'allowlist', 'full'] as const
 export type NetworkMode = (typeof networkModes)[number]
 
-const networkSchema = z.strictObject({
-  mode: z.enum(networkModes),
-  /** `host` or `host:port`. An empty list denies everything. */
-  allow: z.array(z.string().min(1).max(300)).max(1000).optional(),
-})
+/** For whoever wrote the mode alone, as everybody would at first. */
+const networkWritten = 'it is written { mode: none }, { mode: full } or { mode: allowlist, allow: [example.org] }'
+
+const networkSchema = z.strictObject(
+  {
+    mode: z.enum(networkModes),
+    /** `host` or `host:port`. An empty list denies everything. */
+    allow: z.array(z.string().min(1).max(300)).max(1000).optional(),
+  },
+  { error: ({ code }) => (code === 'invalid_type' ? networkWritten : undefined) },
+)
 
 const environmentName = z
   .string()

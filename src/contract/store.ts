@@ -23,6 +23,13 @@ export interface PageRequest {
   readonly after?: PageKey | undefined
 }
 
+/** Rows of execs may be long. */
+export interface ExecPageRequest extends PageRequest {
+  // Law: a page ends before its rows are longer than was asked for, and never without a row.
+  /** Of the rows' text, about. Absent: as long as they come. */
+  readonly mostText?: number | undefined
+}
+
 /** Newest first. */
 export interface Page<Row> {
   readonly rows: readonly Row[]
@@ -112,6 +119,9 @@ export interface ExecFilter {
   readonly except?: readonly string[] | undefined
 }
 
+/** What is asked of all execs that have not ended: their rows may be many and long. */
+export type OpenExec = Pick<ExecRow, 'exec_id' | 'owner' | 'boundary_id' | 'created_at'>
+
 export interface WriteOptions {
   /**
    * `synced` (the default): on the disk before the answer. `written`: survives the death of the process and not a power
@@ -124,13 +134,21 @@ export interface ExecTable {
   // Law: a key and its exec are stored together or not at all.
   /** Without a key the outcome is always `claimed`; an exec_id that is there already is refused with ALREADY_EXISTS. */
   insert(row: ExecRow, options?: WriteOptions & { readonly request?: IdempotentRequest }): Promise<Claim>
+  // Law: what was inserted in doubt is there, or never comes.
+  /** After an insert of which nobody could tell whether it took place. Waits for one that is still under way. */
+  wasInserted(row: ExecRow): Promise<boolean>
   find(execId: string): Promise<ExecRow | undefined>
-  list(filter: ExecFilter, page: PageRequest): Promise<Page<ExecRow>>
+  list(filter: ExecFilter, page: ExecPageRequest): Promise<Page<ExecRow>>
+  /** Those that have not ended, without what makes a row long. */
+  listOpen(filter: Pick<ExecFilter, 'owner'>, page: PageRequest): Promise<Page<OpenExec>>
   count(filter: ExecFilter): Promise<number>
+  // Law: who owns an exec that has not ended is told, and nobody else.
+  /** Each once. */
+  owners(): Promise<readonly string[]>
   // Law: an exec that has ended never changes again.
   /** False, and nothing changed, if the exec has ended, is not there, or has a newer fence. */
   update(execId: string, fence: number, change: ExecChange, options?: WriteOptions): Promise<boolean>
-  // Law: the project with the fewest running execs comes first, then the oldest exec.
+  // Law: the project with the fewest running execs comes first, then the one whose last turn is longest ago, then the oldest exec.
   /**
    * The next exec of the queue, now RUNNING, owned by the caller and with a higher fence. Takes only what has no owner or this one.
    * Law: two that claim at once never get the same exec.
@@ -144,10 +162,14 @@ export interface ExecTable {
   takeOver(execId: string, change: { readonly from: string | null; readonly to: string }): Promise<ExecRow | undefined>
   // Law: cancelling twice is cancelling once.
   /**
-   * Leaves word for the owner, whoever it is, and ends an exec that is still in the queue: CANCELLED, with a higher fence.
-   * The exec as it stands then; undefined if it is not there.
+   * Leaves word for the owner, whoever it is. One that is still in the queue is the canceller's from then on, with a higher fence: it
+   * has not ended before its files say so. The exec as it stands then; undefined if it is not there.
+   * Law: an exec that was cancelled in the queue is claimed by nobody.
    */
-  requestCancel(execId: string, at: Timestamp): Promise<ExecRow | undefined>
+  requestCancel(execId: string, cancel: { readonly by: string; readonly at: Timestamp }): Promise<ExecRow | undefined>
+  // Law: what is withdrawn was never there, and neither was its key.
+  /** For a request that is refused after all. False, and nothing changed, if the exec has been claimed or cancelled, has ended or is not there. */
+  withdraw(execId: string, request?: Pick<IdempotentRequest, 'project_id' | 'key'>): Promise<boolean>
   /**
    * For `reindex`: what the files say takes the place of the row, but for its owner, fence and word of cancelling, and a row
    * that has ended does not begin again. Law: restoring twice is restoring once.
@@ -169,7 +191,7 @@ export interface OwnerRow {
 
 export interface OwnerTable {
   add(owner: Omit<OwnerRow, 'beat'>): Promise<void>
-  /** The new count. Undefined: the owner was declared dead, and must stop what it does. */
+  /** The new count. Undefined: the owner was declared dead, and must stop what it does under this name. */
   beat(owner: string): Promise<number | undefined>
   list(): Promise<readonly OwnerRow[]>
   remove(owner: string): Promise<void>
@@ -235,8 +257,10 @@ export interface RunFilter {
 }
 
 export interface RunTable {
-  /** Adds the run or brings it up to date. */
-  put(row: RunRow): Promise<void>
+  /** False: there is one under its id, which stays as it is. Of several who ask at once, also from other servers, one is told true. */
+  insert(row: RunRow): Promise<boolean>
+  /** Adds the run or brings it up to date. Only a row that is there already may be `written`: one that vanishes is found by nobody. */
+  put(row: RunRow, options?: WriteOptions): Promise<void>
   find(runId: string): Promise<RunRow | undefined>
   list(filter: RunFilter, page: PageRequest): Promise<Page<RunRow>>
   remove(runId: string): Promise<void>
@@ -250,12 +274,19 @@ export interface StoreHealth {
   readonly latencyMs: number
 }
 
-/** Each call ends within a bounded time. One that could not be done is STORE_UNAVAILABLE. */
+/**
+ * Each call ends within a bounded time. One that could not be done is STORE_UNAVAILABLE, and has changed nothing unless it is in
+ * doubt (`isInDoubt`): the database went away during its commit.
+ */
 export interface Store {
-  /** Made once with the database: labels of containers carry it, so that nobody touches another installation's. */
+  /** Made once with the database: leases of servers that share it are told from others by it. */
   readonly installationId: string
-  /** The database was damaged, is kept under this host path, and this one began empty: runs and execs must be indexed anew. */
+  /** The database was damaged just now, is kept under this host path, and this one began empty. */
   readonly quarantined: string | undefined
+  /** The same, but true of every opening until `indexed` is called: runs and execs must be indexed anew from their files. */
+  readonly unindexedSince: string | undefined
+  /** Runs and execs were indexed anew. */
+  indexed(): void
   readonly execs: ExecTable
   readonly owners: OwnerTable
   readonly tokens: TokenTable

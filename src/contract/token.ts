@@ -23,7 +23,7 @@ export const tokenInfoSchema = z.strictObject({
 })
 export type TokenInfo = z.infer<typeof tokenInfoSchema>
 
-const maxLifeSeconds = 10 * 365 * 24 * 3600
+export const maxLifeSeconds = 10 * 365 * 24 * 3600
 
 export const tokenRequestSchema = z.strictObject({
   name: z.string().min(1).max(200),
