@@ -7,7 +7,8 @@ import { linkRefused } from './links.ts'
 import type { Owner } from './owner.ts'
 import { isErrno, refusal, type Question } from './refusal.ts'
 
-const directoryMode = 0o755
+/** Of what a guest is to use. */
+export const directoryMode = 0o755
 
 /** The last directory of `names`, open; the caller closes it. `start` stays open. */
 export async function makeDirectories(
@@ -64,7 +65,7 @@ function enter(parent: Opened, name: string, asked: Question): Opened {
 // empty one of our own is given away, so nobody gains what root had put into the mount.
 // test/attacks/host-paths: "a directory that is swapped in is not given away"
 export function settle(made: Opened, owner: Owner | undefined): void {
-  const ours = Number(made.stats.uid) === process.geteuid?.()
+  const ours = made.stats.isDirectory() && Number(made.stats.uid) === process.geteuid?.()
   if (!ours || !isEmpty(made)) return
   if (owner !== undefined) chownSync(itself(made.fd), owner.uid, owner.gid)
   // The operator's umask is for the operator's files; the guest must be able to use these.

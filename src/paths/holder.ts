@@ -33,7 +33,7 @@ export function parseHolder(text: string): Holder | undefined {
 export const formatHolder = (holder: Holder): string =>
   `${holder.nonce}\n${holder.pid}\n${holder.startTime}\n${holder.bootId}\n${holder.pidNamespace}\n`
 
-/** True only when it is certain. What cannot be known counts as alive. */
+/** True only when it is certain, for a lock that only this host has ever held. What cannot be known counts as alive. */
 export function isDead(holder: Holder): boolean {
   if (holder.bootId !== bootId()) return true
   // A number from another pid namespace says nothing here.

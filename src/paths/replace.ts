@@ -9,7 +9,8 @@ import { isErrno } from './refusal.ts'
 import type { Target } from './target.ts'
 
 export const temporaryPrefix = '.glovebox-tmp-'
-const newFileMode = 0o644
+/** Of what a guest is to use. */
+export const newFileMode = 0o644
 
 /** `replaced` lends its permission bits and owner to the new file. */
 export async function replaceFile(

@@ -5,6 +5,7 @@ import { closeSync, opendirSync, renameSync, rmdirSync, unlinkSync } from 'node:
 import { setImmediate } from 'node:timers/promises'
 import { findInside, hostMountOf, inside, itself, type Opened } from './descriptor.ts'
 import type { Held } from './held.ts'
+import { openUp } from './owner.ts'
 import { isErrno, refusal, type Question } from './refusal.ts'
 import { temporaryPrefix } from './replace.ts'
 
@@ -15,32 +16,42 @@ const maxPasses = 100_000
 // One descriptor is open per level. What lies deeper is first moved up to the top.
 const maxDepth = 32
 
-interface Clearing {
-  readonly top: Opened
-  readonly hostMount: string | undefined
+export interface Emptying {
   readonly held: Held
   readonly asked: Question
-  readonly pause: () => Promise<void>
+  /** What is ours in it, and closed to us, is opened. Only where the guest that owned it has ended. */
+  readonly opensUp?: boolean
 }
 
-export async function emptyDirectory(
-  top: Opened,
-  options: { readonly held: Held; readonly asked: Question },
-): Promise<void> {
+interface Clearing extends Emptying {
+  readonly top: Opened
+  readonly hostMount: string | undefined
+}
+
+export async function emptyDirectory(top: Opened, options: Emptying): Promise<void> {
   let removals = 0
-  const pause = async (): Promise<void> => {
-    if (++removals % removalsPerTurn === 0) await setImmediate()
-  }
-  await clear(top, { top, hostMount: hostMountOf(top.fd), pause, ...options }, 0)
+  for (const _ of emptying(top, options)) if (++removals % removalsPerTurn === 0) await setImmediate()
 }
 
-async function clear(directory: Opened, clearing: Clearing, depth: number): Promise<void> {
+/** For those who cannot wait. */
+export function emptyDirectoryAtOnce(top: Opened, options: Emptying): void {
+  const steps = emptying(top, options)
+  while (steps.next().done !== true);
+}
+
+function* emptying(top: Opened, options: Emptying): Generator<void> {
+  if (options.opensUp === true) openUp(top)
+  yield* clear(top, { top, hostMount: hostMountOf(top.fd), ...options }, 0)
+}
+
+/** Each step is one name. */
+function* clear(directory: Opened, clearing: Clearing, depth: number): Generator<void> {
   for (let pass = 0; pass < maxPasses; pass++) {
     const names = someNames(directory)
     if (names.length === 0) return
     for (const name of names) {
-      await clearing.pause()
-      if (!unlinked(directory, name)) await removeChild(directory, name, clearing, depth)
+      yield
+      if (!unlinked(directory, name)) yield* removeChild(directory, name, clearing, depth)
     }
   }
   throw refusal('NOT_EMPTY', clearing.asked, 'new files keep appearing in it')
@@ -71,15 +82,16 @@ function unlinked(directory: Opened, name: Buffer): boolean {
   }
 }
 
-async function removeChild(directory: Opened, name: Buffer, clearing: Clearing, depth: number): Promise<void> {
+function* removeChild(directory: Opened, name: Buffer, clearing: Clearing, depth: number): Generator<void> {
   const child = findInside(directory.fd, name)
   if (child === undefined) return
   try {
     // Swapped for something else meanwhile: the next pass meets it again.
     if (!child.stats.isDirectory()) return
     requirePlain(child, clearing)
+    if (clearing.opensUp === true) openUp(child)
     if (depth >= maxDepth) return hoist(directory, name, clearing.top)
-    await clear(child, clearing, depth + 1)
+    yield* clear(child, clearing, depth + 1)
     removeEmpty(directory, name)
   } finally {
     closeSync(child.fd)

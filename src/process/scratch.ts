@@ -1,7 +1,8 @@
 // Directories that belong to a process and are worth nothing without it. Each bears its owner in its name, so that it is
 // owned from the moment it exists until it is gone, and the next start can remove those of processes that were killed.
-import { existsSync, mkdirSync, readdirSync, rmSync, rmdirSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, rmdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { removeTreeAtOnce } from '../paths/remove-tree.ts'
 import { isAlive, ownIdentity, type ProcessIdentity } from './identity.ts'
 
 /** A name that tells that this process owns what bears it. */
@@ -28,7 +29,7 @@ export function closeScratch(directory: string): void {
   if (isRemoved(directory)) return
   removeEmptyOnes(directory)
   // Most held no more, and for more Node loads a module first.
-  if (!isRemoved(directory)) rmSync(directory, { recursive: true, force: true })
+  if (!isRemoved(directory)) removeTreeAtOnce(directory)
 }
 
 /** Takes no descriptor, unlike the other way: one that is empty can be removed where there is none left. */
@@ -52,9 +53,20 @@ function removeEmptyOnes(directory: string): void {
   }
 }
 
-/** One whose name tells no owner was not made here, and is left. */
+/**
+ * One whose name tells no owner was not made here, and is left. So is one that cannot be removed: whoever sweeps came for something
+ * else, and the others must go.
+ */
 export function sweepScratch(parent: string): void {
-  for (const name of listQuietly(parent)) if (isOrphaned(name)) closeScratch(join(parent, name))
+  for (const name of listQuietly(parent)) if (isOrphaned(name)) closeQuietly(join(parent, name))
+}
+
+function closeQuietly(directory: string): void {
+  try {
+    closeScratch(directory)
+  } catch {
+    // It is tried again by whoever comes next.
+  }
 }
 
 /** Its name tells an owner, who is no more. */

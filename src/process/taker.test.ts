@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { PassThrough, Readable } from 'node:stream'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { cases } from '../../test/fixtures/cases.ts'
 import { handOn, makeLender } from './lending.ts'
 import { loadPipes, readEnd, writeEnd } from './pipes.ts'
 import { takeAll } from './taker.ts'
@@ -69,7 +70,7 @@ describe.runIf(makePipe !== undefined)('a pipe', () => {
           expect(digest(Buffer.concat(seen))).toBe(digest(Buffer.concat([first, ...wholes])))
         },
       ),
-      { numRuns: 25 },
+      cases(25),
     )
   })
 

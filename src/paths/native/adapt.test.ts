@@ -1,6 +1,7 @@
 import { posix, win32 } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { cases } from '../../../test/fixtures/cases.ts'
 import { adaptRoot, type AskWslpath, type NativeRoot, type Roots } from './adapt.ts'
 import type { Runtime } from './runtime.ts'
 
@@ -200,7 +201,7 @@ describe('no system is ever given the name of another', () => {
         const names = native.split(/[\\/]/)
         expect(names).not.toContain('..')
       }),
-      { numRuns: 500 },
+      cases(500),
     )
   })
 
@@ -213,7 +214,7 @@ describe('no system is ever given the name of another', () => {
         const { host_path_native } = once.adapted
         expect(adapt(host_path_native).host_path_native).toBe(host_path_native)
       }),
-      { numRuns: 200 },
+      cases(200),
     )
   })
 })
