@@ -29,7 +29,7 @@ function parseOwner(value: Record<string, unknown>): ProcessIdentity {
 }
 
 function parseEntry(value: Record<string, unknown>): JournalEntry {
-  const { kind, content, temporary, device, inode } = value
+  const { kind, content, temporary, device, inode, born } = value
   if (kind !== 'file' && kind !== 'directory') throw unknownForm()
   return {
     root: string(value['root']),
@@ -39,6 +39,7 @@ function parseEntry(value: Record<string, unknown>): JournalEntry {
     ...(temporary === undefined ? {} : { temporary: string(temporary) }),
     ...(device === undefined ? {} : { device: string(device) }),
     ...(inode === undefined ? {} : { inode: string(inode) }),
+    ...(born === undefined ? {} : { born: string(born) }),
   }
 }
 

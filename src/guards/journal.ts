@@ -25,6 +25,8 @@ export interface JournalEntry {
   /** Set once it exists. As text, since both are 64 bits wide. */
   readonly device?: string
   readonly inode?: string
+  /** In nanoseconds since 1970. Numbers of files that are gone are given out again. Absent: the file system does not tell. */
+  readonly born?: string
 }
 
 export interface Journal {

@@ -12,21 +12,21 @@ describe('repositories below a writable mount', () => {
 
   it('are found down to the third level, and the root itself is not one of them', () => {
     make('.git', 'a/.git', 'b/c/d/.git', 'b/c/d/e/.git')
-    expect(nestedRepositories(root).toSorted()).toEqual(['a', 'b/c/d'])
+    expect(nestedRepositories(root).found.toSorted()).toEqual(['a', 'b/c/d'])
   })
 
   it('are not looked for in directories of packages, nor behind links', () => {
     make('node_modules/p/.git', 'real/.git')
     symlinkSync(join(root, 'real'), join(root, 'link'))
-    expect(nestedRepositories(root)).toEqual(['real'])
+    expect(nestedRepositories(root).found).toEqual(['real'])
   })
 
   it('are looked for in 400 directories at most, so that the look does not grow with the workspace', () => {
     make('one/.git')
-    expect(nestedRepositories(root)).toEqual(['one'])
+    expect(nestedRepositories(root).found).toEqual(['one'])
     // A chain of siblings in each of which the look goes on: far more than it may visit.
     make(...Array.from({ length: 21 }, (_, a) => Array.from({ length: 21 }, (_, b) => `d${a}/s${b}/.git`)).flat())
-    const found = nestedRepositories(root).length
+    const found = nestedRepositories(root).found.length
     expect(found).toBeGreaterThan(100)
     expect(found).toBeLessThan(400)
   })

@@ -112,8 +112,8 @@ async function undoLaying(stateDir: string, before: Journal, journals: readonly 
 }
 
 function findAll(root: ProtectedRoot, isPlaceholder: (found: Identified) => boolean, findings: Finding[]): void {
-  const isLaid = ({ ino, dev }: BigIntStats): boolean =>
-    isPlaceholder({ ino, dev: root.device === undefined ? dev : BigInt(root.device) })
+  const isLaid = ({ ino, dev, birthtimeNs }: BigIntStats): boolean =>
+    isPlaceholder({ ino, birthtimeNs, dev: root.device === undefined ? dev : BigInt(root.device) })
   const start = startAt(root.descriptor)
   for (const { name, kind, content } of root.names) {
     findings.push({ root, name, located: locate(start, { name, kind, content, isPlaceholder: isLaid }) })

@@ -117,10 +117,13 @@ function protectedNames(mount: Mount, { mounts, policy }: SandboxSpec): readonly
   if (mount.mode !== 'rw') return []
   const writable = mounts.filter(({ mode }) => mode === 'rw')
   const guarded = repositoryNames.filter((name) => policy.protect.includes(name))
-  const nested = guarded.length === 0 ? [] : nestedRepositories(mount.hostPath)
+  const nested = guarded.length === 0 ? { found: [], closed: [] } : nestedRepositories(mount.hostPath)
   const names = [
     ...writable.flatMap((other) => policy.protect.flatMap((name) => seenFrom(mount, other, name))),
-    ...nested.flatMap((directory) => guarded.map((name) => asProtected(name, `${directory}/${name}`))),
+    ...nested.found.flatMap((directory) => guarded.map((name) => asProtected(name, `${directory}/${name}`))),
+    // SECURITY: what a guest closed in one sandbox, so that nobody sees the repository in it, it could open and fill in the next.
+    // test/attacks/persistence: "a repository in a directory that the agent closed stays protected in the next sandbox"
+    ...nested.closed.map((name): ProtectedName => ({ name, kind: 'directory' })),
   ]
   return [...new Map(names.map((each) => [each.name, each])).values()]
 }

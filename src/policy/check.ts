@@ -13,8 +13,14 @@ const maxListEntries = 1000
 export const isEnvironmentName = (name: string): boolean => environmentName.test(name)
 
 export function invalid(path: string, cause: string): GloveboxError {
-  return new GloveboxError('INVALID_INPUT', `Cannot use policy value ${path}: ${cause}`, { facts: { field: path } })
+  return new GloveboxError('INVALID_INPUT', `Cannot use policy value ${path}: ${cause}`, {
+    facts: { field: path, fields: [asWritten(path)] },
+  })
 }
+
+/** Which layer it is, the writer did not write: settings, options and requests have their values below `policy`. */
+const asWritten = (path: string): string =>
+  path.replace(/^(?:settings|skill|request)\./, 'policy.').replaceAll(/\[(\d+)\]/g, '.$1')
 
 /** A key of the caller's making goes into messages and logs, so it is short and has no control characters. */
 export const shownKey = (key: string): string => (/^\w{1,64}$/.test(key) ? key : JSON.stringify(key.slice(0, 64)))
@@ -63,7 +69,7 @@ function checkAllowEntry(text: string, path: string): string {
 }
 
 export function checkNetwork(value: unknown, path: string): EffectivePolicy['network'] {
-  if (!isPlainRecord(value)) throw invalid(path, 'it must be an object with a mode')
+  if (!isPlainRecord(value)) throw invalid(path, 'it must be an object with a mode, like { mode: none }')
   for (const key of Object.keys(value)) {
     if (key !== 'mode' && key !== 'allow') throw invalid(`${path}.${shownKey(key)}`, 'no such field exists')
   }

@@ -94,7 +94,7 @@ function unenforceable({ backend, why }: AccountInput, needs: readonly Need[]): 
   const missing = names.map((capability) => ({ capability, why: why(capability) }))
   const askedBy = [...new Set(needs.map(({ because }) => because))]
   const given = askedBy.filter((because) => because !== isolation)
-  const another = 'use a backend that can: glovebox doctor lists what each can hold here.'
+  const another = 'use a backend that can: docs/reference/isolation.md tells what each holds.'
   return new GloveboxError(
     'POLICY_UNENFORCEABLE',
     `Cannot enforce ${names.join(', ')} with ${backend}: ${missing.map((one) => one.why).join('; ')}`,

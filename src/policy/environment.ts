@@ -105,11 +105,12 @@ function checkVariable(name: string, value: unknown): number {
   if (!isEnvironmentName(name))
     throw invalidEnvironment(name, 'its name is not a name of letters, digits and underscores')
   if (typeof value !== 'string') throw invalidEnvironment(name, 'its value is not text')
+  // The length first: nothing is looked for in what is too long.
+  const bytes = name.length + Buffer.byteLength(value) + 2
+  if (bytes > maxValueBytes) throw invalidEnvironment(name, `it is larger than ${maxValueBytes} bytes`)
   if (value.includes('\0')) throw invalidEnvironment(name, 'its value contains a NUL')
   // Half a character cannot be written as UTF-8 and would arrive as another value.
   if (/\p{Surrogate}/u.test(value)) throw invalidEnvironment(name, 'its value is not well-formed text')
-  const bytes = name.length + Buffer.byteLength(value) + 2
-  if (bytes > maxValueBytes) throw invalidEnvironment(name, `it is larger than ${maxValueBytes} bytes`)
   return bytes
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { execLimits, timeoutForExec } from './request.ts'
+import { execLimits } from './request.ts'
 import { resolvePolicy } from './resolve.ts'
 
 const resolved = resolvePolicy([
@@ -9,7 +9,6 @@ const resolved = resolvePolicy([
 describe('limits of one exec', () => {
   it('without a wish the policy of the sandbox holds', () => {
     expect(execLimits(resolved, {})).toEqual({ timeoutMs: 2000, maxStdoutBytes: 1_048_576, maxStderrBytes: 1_048_576 })
-    expect(timeoutForExec(resolved, undefined)).toBe(2000)
   })
 
   it('a wish up to the ceiling is granted as it is', () => {
@@ -21,7 +20,7 @@ describe('limits of one exec', () => {
   })
 
   it('a wish above the ceiling is refused with the layer that set the ceiling, and not clamped', () => {
-    expect(() => timeoutForExec(resolved, 5001, 'commands.run')).toThrow(
+    expect(() => execLimits(resolved, { timeoutMs: 5001 }, 'commands.run')).toThrow(
       expect.objectContaining({
         code: 'POLICY_ESCALATION',
         facts: expect.objectContaining({
@@ -40,6 +39,6 @@ describe('limits of one exec', () => {
   })
 
   it.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, 0.5, 1e12])('a timeout of %d is refused as input', (value) => {
-    expect(() => timeoutForExec(resolved, value)).toThrow(expect.objectContaining({ code: 'INVALID_INPUT' }))
+    expect(() => execLimits(resolved, { timeoutMs: value })).toThrow(expect.objectContaining({ code: 'INVALID_INPUT' }))
   })
 })

@@ -44,6 +44,3 @@ export function requireGranted(resolved: ResolvedPolicy, asked: readonly string[
   const granted = resolved.explained.find(({ field }) => field === 'secrets')?.from ?? builtInOrigin
   throw escalation({ field: 'secrets', asked, allowed, ceilingFrom: granted, by: { layer: 'request', source } })
 }
-
-export const timeoutForExec = (resolved: ResolvedPolicy, askedMs: number | undefined, source = 'exec'): number =>
-  limitForExec(resolved, 'timeoutMs', askedMs, source)

@@ -94,9 +94,10 @@ function isListed(held: readonly JournalEntry[], entries: readonly JournalEntry[
 function sharedEntries(findings: readonly Finding[]): readonly JournalEntry[] {
   const entries = findings.flatMap(({ root, located }) => {
     if (located.at !== 'placeholder') return []
-    const { maskedName: name, kind, inode, content } = located
+    const { maskedName: name, kind, inode, born, content } = located
     const device = root.device ?? located.device
-    return [{ root: root.hostPath, name, kind, device, inode, ...(content === undefined ? {} : { content }) }]
+    const identity = { device, inode, ...(born === undefined ? {} : { born }) }
+    return [{ root: root.hostPath, name, kind, ...identity, ...(content === undefined ? {} : { content }) }]
   })
   return [...new Map(entries.map((entry) => [`${entry.device}:${entry.inode}`, entry])).values()]
 }

@@ -16,7 +16,7 @@ import {
 } from 'node:fs'
 import { GloveboxError } from '../../errors/error.ts'
 import { hasCode } from './codes.ts'
-import { below, findEntry } from './walk.ts'
+import { below, bornIn, findEntry } from './walk.ts'
 
 export interface Target {
   /** Open descriptor of the directory that is to hold it. */
@@ -31,6 +31,7 @@ export interface Target {
 export interface Made {
   readonly device: string
   readonly inode: string
+  readonly born?: string
 }
 
 export const newTemporaryName = (): string => `.glovebox-${randomBytes(12).toString('hex')}`
@@ -44,8 +45,8 @@ export interface Owner {
 export function makeTemporary(target: Target, owner: Owner | undefined): Made {
   const path = below(target.parent, target.temporary)
   try {
-    const { dev, ino } = target.kind === 'file' ? makeFile(path, target.content, owner) : makeDirectory(path, owner)
-    return { device: String(dev), inode: String(ino) }
+    const found = target.kind === 'file' ? makeFile(path, target.content, owner) : makeDirectory(path, owner)
+    return { device: String(found.dev), inode: String(found.ino), ...bornIn(target.parent, found) }
   } catch (error) {
     throw cannotHold(target, error)
   }

@@ -6,10 +6,12 @@ import { below, findEntry, inParent, isUntouched, openRoot } from './walk.ts'
 
 export type Removal = 'removed' | 'gone' | 'has content' | 'is something else'
 
-export type Identified = Pick<BigIntStats, 'dev' | 'ino'>
+export type Identified = Pick<BigIntStats, 'dev' | 'ino' | 'birthtimeNs'>
 
 export function isSame(entry: JournalEntry, found: Identified, { sameBoot }: { readonly sameBoot: boolean }): boolean {
   if (entry.inode === undefined || String(found.ino) !== entry.inode) return false
+  // A file of the user's may have got the number of a placeholder that is gone.
+  if (entry.born !== undefined && String(found.birthtimeNs) !== entry.born) return false
   // Device numbers may be given out anew at boot; inode numbers are on disk.
   return !sameBoot || String(found.dev) === entry.device
 }

@@ -40,5 +40,7 @@ export function sweepEntries(journal: Journal, live: readonly Journal[]): SweptE
 }
 
 function isSamePlaceholder(entry: JournalEntry, used: JournalEntry, sameBoot: boolean): boolean {
-  return entry.inode !== undefined && entry.inode === used.inode && (!sameBoot || entry.device === used.device)
+  if (entry.inode === undefined || entry.inode !== used.inode) return false
+  if (entry.born !== undefined && used.born !== undefined && entry.born !== used.born) return false
+  return !sameBoot || entry.device === used.device
 }

@@ -26,6 +26,7 @@ export type Located =
       readonly content?: string
       readonly device: string
       readonly inode: string
+      readonly born?: string
     }
   /** `parent` is an open descriptor: the root's own, or one that the caller closes. */
   | {
@@ -105,7 +106,8 @@ function look(
   const kind = found.isDirectory() ? 'directory' : 'file'
   // Whose it is comes last: that is written in the journals of all sandboxes that live.
   if (isUntouched(directory, component, found, content) && options.isPlaceholder(found)) {
-    return { at: 'placeholder', maskedName, kind, device: String(found.dev), inode: String(found.ino), ...filled }
+    const identity = { device: String(found.dev), inode: String(found.ino), ...bornIn(directory, found) }
+    return { at: 'placeholder', maskedName, kind, ...identity, ...filled }
   }
   // A worktree's `.git` is a plain file: nothing can lie below it, so the file itself is what must not change.
   return options.isLast || kind === 'file' ? { at: 'present', maskedName, kind } : undefined
@@ -156,6 +158,16 @@ export function inParent<T>(root: number, name: string, work: (parent: number, c
 }
 
 export const below = (directory: number, component: string): string => `/proc/self/fd/${directory}/${component}`
+
+/**
+ * When what lies in the directory came to be. A host that cannot tell gives the time of the last change instead, which would take a
+ * placeholder for something else once it has its name; of a directory that has changed since it was made the two differ.
+ */
+export function bornIn(directory: number, { birthtimeNs }: BigIntStats): { readonly born?: string } {
+  const holder = fstatSync(directory, { bigint: true })
+  const tells = birthtimeNs > 0n && holder.birthtimeNs !== holder.ctimeNs
+  return tells ? { born: String(birthtimeNs) } : {}
+}
 
 /** The entry itself, never what a symlink points to. */
 export function findEntry(directory: number, component: string): BigIntStats | undefined {
