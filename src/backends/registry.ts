@@ -13,6 +13,8 @@ export interface BackendOptions {
   readonly searchProgram: HostPath
   /** The process does nothing else but serve this backend, as the command line does. */
   readonly ownsProcess?: boolean
+  /** For docker alone: where commands are kept that go on without this process. Default: in the state directory. */
+  readonly lastingDir?: HostPath | undefined
   /** For docker alone: the image, and the container runtime. */
   readonly docker?: { readonly image?: string | undefined; readonly runtime?: string | undefined }
   /** For programs of the operator's that a backend drives, and that read their own settings from it. No guest's. */

@@ -11,6 +11,7 @@ import type { Guard, Mask } from '../../guards/rule.ts'
 import type { HostFacts } from './facts.ts'
 import { descriptors, gateCommand, nameAtGate } from './gate.ts'
 import type { CompiledFilter } from './seccomp/filter.ts'
+import { bindSystem } from './system.ts'
 
 export const guestSearchProgram = '/.glovebox/rg'
 export const guestId = 1000
@@ -140,16 +141,10 @@ function namespaceArguments(spec: SandboxSpec): readonly string[] {
   ]
 }
 
-/** SECURITY: an allow-list of directories, not the host's root: a read-only bind does not stop connect() to a socket
- * below it. test/attacks/sockets: "a socket of the host is not there to connect to" */
 function systemArguments(spec: SandboxSpec, facts: HostFacts): readonly string[] {
   const resolver = spec.policy.network.mode === 'full' ? facts.resolverFile : undefined
   return [
-    ...facts.system.flatMap((entry) =>
-      entry.linkTarget === undefined
-        ? ['--ro-bind', entry.path, entry.path]
-        : ['--symlink', entry.linkTarget, entry.path],
-    ),
+    ...bindSystem(facts.system),
     ...(resolver === undefined ? [] : ['--ro-bind', resolver, resolver]),
     '--proc',
     '/proc',

@@ -1,14 +1,9 @@
 // What the backend must know of the host before it can compile anything. Gathered once; everything after is pure.
-import { lstatSync, readFileSync, readlinkSync, realpathSync, statSync, writeFileSync } from 'node:fs'
+import { readFileSync, realpathSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { HostPath } from '../../contract/mount.ts'
 import type { Spawner } from '../../process/spawn.ts'
-
-export interface SystemEntry {
-  readonly path: string
-  /** Absent: a directory that is bound read-only. Present: a link, made again inside. */
-  readonly linkTarget?: string
-}
+import { findSystem, isInSystem, type SystemEntry } from './system.ts'
 
 export interface HostFacts {
   readonly bwrapPath: string
@@ -28,7 +23,6 @@ export interface HostFacts {
 // SECURITY: fixed places, never PATH: a `bwrap` in a writable directory of PATH would be the boundary.
 // test/attacks/persistence: "a bwrap earlier in PATH is not used"
 const bwrapPlaces = ['/usr/bin/bwrap', '/usr/local/bin/bwrap', '/bin/bwrap', '/run/current-system/sw/bin/bwrap']
-const systemPlaces = ['/usr', '/bin', '/sbin', '/lib', '/lib64', '/lib32', '/libx32', '/etc']
 
 export interface Missing {
   readonly reason: string
@@ -74,7 +68,7 @@ export async function gatherFacts(
     bindsByDescriptor: edition.bindsByDescriptor,
     startedByRoot: process.getuid?.() === 0,
     architecture: process.arch === 'arm64' ? 'arm64' : 'x64',
-    system: systemEntries(),
+    system: findSystem(),
     ...(resolverFile === undefined ? {} : { resolverFile }),
     hardProcesses: hardLimit(limits, 'Max processes'),
     hardFileBlocks: Math.floor(hardLimit(limits, 'Max file size') / 512),
@@ -127,20 +121,10 @@ async function read(spawner: Spawner, file: string, argument: string): Promise<s
   return text
 }
 
-function systemEntries(): readonly SystemEntry[] {
-  return systemPlaces.flatMap((path): SystemEntry[] => {
-    try {
-      return lstatSync(path).isSymbolicLink() ? [{ path, linkTarget: readlinkSync(path) }] : [{ path }]
-    } catch {
-      return []
-    }
-  })
-}
-
 function resolverOutside(): string | undefined {
   try {
     const real = realpathSync('/etc/resolv.conf')
-    return systemPlaces.some((place) => real.startsWith(`${place}/`)) ? undefined : real
+    return isInSystem(real) ? undefined : real
   } catch {
     return undefined
   }

@@ -3,6 +3,7 @@ import type { Probe } from '../../contract/backend.ts'
 import type { HostFacts } from './facts.ts'
 import type { Launcher } from './launcher/launcher.ts'
 import type { LimitsPlan } from './limits/limits.ts'
+import { bindSystem } from './system.ts'
 
 export interface ProbeParts {
   readonly facts: HostFacts
@@ -35,9 +36,7 @@ async function trial(launcher: Launcher, facts: HostFacts): Promise<string> {
       ...namespaces,
       '--disable-userns',
       '--die-with-parent',
-      '--ro-bind',
-      '/',
-      '/',
+      ...bindSystem(facts.system),
       '--proc',
       '/proc',
       '--dev',

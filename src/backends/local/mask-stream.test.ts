@@ -2,6 +2,7 @@ import { pipeline } from 'node:stream/promises'
 import { Readable, Writable } from 'node:stream'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { cases } from '../../../test/fixtures/cases.ts'
 import { startsInOutput } from './edges.ts'
 import { createMaskStream } from './mask-stream.ts'
 import { openReplacer, replaceAll, type Replacement } from './replacer.ts'
@@ -65,7 +66,7 @@ describe('masking a stream', () => {
         const pieces = cut(source, at).map((chunk) => replacer.push(chunk))
         expect(Buffer.concat([...pieces, replacer.end()]).equals(whole(source))).toBe(true)
       }),
-      { numRuns: 2000 },
+      cases(2000),
     )
   })
 

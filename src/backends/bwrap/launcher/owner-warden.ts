@@ -4,6 +4,7 @@
 import { closeSync, constants, openSync, readFileSync, readSync, writeSync } from 'node:fs'
 import { kill } from 'node:process'
 import type { MakePipe } from '../../../process/pipes.ts'
+import { bindSystem, findSystem } from '../system.ts'
 import { wardenCommand, wardenEnvironment, type Warden } from '../../../process/warden.ts'
 
 export interface OwnerWarden {
@@ -51,9 +52,14 @@ export function startOwnerWarden({ bwrapPath, kernelId, makePipe, start }: Warde
         '0',
         '--json-status-fd',
         '3',
+        ...bindSystem(findSystem()),
+        // It looks for its processes in the host's own list of them.
+        '--ro-bind',
+        '/proc',
+        '/proc',
         '--dev-bind',
-        '/',
-        '/',
+        '/dev/null',
+        '/dev/null',
         '--',
         ...wardenCommand,
       ],

@@ -41,7 +41,6 @@ export interface Stager {
 }
 
 export function leaveHostAndStage(parts: OwnerParts): Stager {
-  const { spawner, bwrapPath, kernelId } = parts
   const native = loadNative()
   const owners = ownerNamespaces(parts)
   const root = existsSync(stagingRoot) ? stagingRoot : stagingRootWithoutSysfs
@@ -62,11 +61,7 @@ export function leaveHostAndStage(parts: OwnerParts): Stager {
     holdsIn: (target) => holders.has(target),
     close: () => owners.close(),
     async layer(request) {
-      const namespace = await layerOwners(spawner, bwrapPath, {
-        uid: request.ownerUid,
-        gid: request.ownerGid,
-        kernelId,
-      })
+      const namespace = await layerOwners(parts, { uid: request.ownerUid, gid: request.ownerGid })
       try {
         return layDirectories({ native, namespace, newTarget }, request)
       } finally {

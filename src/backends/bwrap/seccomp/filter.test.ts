@@ -1,5 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { cases } from '../../../../test/fixtures/cases.ts'
 import { compileFilter } from './filter.ts'
 import { decode, disassemble, interpret, verdictOf } from './interpret.test-support.ts'
 import { callNumbers, findCallNumber, type Arch, type CallName } from './numbers.ts'
@@ -62,7 +63,7 @@ describe.each(arches)('the filter for $arch', ({ arch, audit }) => {
           )
         }
       }),
-      { numRuns: 60 },
+      cases(60),
     )
   })
 
@@ -73,7 +74,7 @@ describe.each(arches)('the filter for $arch', ({ arch, audit }) => {
       fc.property(fc.constantFrom(...numbers), sixArguments, (number, args) => {
         expect(ask(number, args, arch)).toBe(expectedVerdict(arch, number, args))
       }),
-      { numRuns: 5000 },
+      cases(5000),
     )
   })
 
