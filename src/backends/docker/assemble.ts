@@ -1,4 +1,5 @@
 // Puts a boundary together, piece by piece, and takes it apart again in the opposite order, also when a piece is refused.
+import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import type { SandboxSpec } from '../../contract/backend.ts'
 import type { SandboxId } from '../../contract/ids.ts'
@@ -10,23 +11,27 @@ import { closeScratch, openScratch } from '../../process/scratch.ts'
 import { openProtection } from '../../guards/protection.ts'
 import { liveBoundary, type LiveBoundary } from './boundary.ts'
 import { openCell, type Cell } from './cell.ts'
+import { openCellEnd } from './cell-end.ts'
 import type { CellTraits } from './cells.ts'
-import type { DockerCli } from './cli.ts'
-import { groupArguments, runArguments } from './compile.ts'
+import { groupArguments, keepsEnded, runArguments, type Guest } from './compile.ts'
 import type { Containers } from './containers.ts'
+import type { Endings } from './ending.ts'
 import { firstLine, type DockerFacts } from './facts.ts'
 import { chooseGuest } from './guest.ts'
-import { checkBounds } from './inodes.ts'
+import { openIdFile } from './id-file.ts'
 import { besideCommand, terminalCommand } from './keeper.ts'
 import { openLayout, type Laid } from './layout.ts'
 import { openMeters } from './meters.ts'
+import { keeperSight } from './sight.ts'
+import type { WatchedDocker } from './watched.ts'
 
 export interface AssemblyParts {
   readonly id: SandboxId
   readonly spec: SandboxSpec
   readonly facts: DockerFacts
-  readonly cli: DockerCli
+  readonly docker: WatchedDocker
   readonly containers: Containers
+  readonly endings: Endings
   readonly stateDir: HostPath
   /** The name of every keeper of this process: the warden's token. */
   readonly title: string
@@ -68,7 +73,8 @@ export async function createBoundary(parts: AssemblyParts): Promise<Assembled> {
       spec,
       files,
       layOut,
-      createCell: cellMaker(parts, guest),
+      createCell: cellMaker(parts, { guest, scratch }),
+      refuseIfAway: () => parts.docker.refuseIfAway(),
       meters: openMeters({ find: (name) => containers.find(name), isGvisor: facts.isGvisor }),
       // gVisor takes its limits when it starts.
       ...(facts.isGvisor ? {} : { limit: (names, limits) => containers.limit(names, groupArguments(limits, facts)) }),
@@ -87,35 +93,37 @@ export async function createBoundary(parts: AssemblyParts): Promise<Assembled> {
 }
 
 function cellMaker(
-  { id, facts, cli, containers, title }: AssemblyParts,
-  guest: { readonly uid: number; readonly gid: number },
+  { id, facts, docker, containers, endings, title }: AssemblyParts,
+  { guest, scratch }: { readonly guest: Guest; readonly scratch: string },
 ): (laid: Laid, spec: SandboxSpec, traits: CellTraits) => Promise<Cell> {
-  let made = 0
+  const { cli, circuit } = docker
   return async ({ bounds, inodes, key }, spec, traits) => {
-    made += 1
-    const name = `glovebox-${id}-${made}`
-    const args = runArguments(spec, facts, {
-      name,
-      labels: containers.labels(id),
-      guest,
-      bounds,
-      title: `${title}-${name}`,
-      ...traits,
-    })
+    docker.refuseIfAway()
+    // By chance and not by number: a sandbox may be made anew under its id while one of the same number is still being ended.
+    const name = `glovebox-${id}-${randomBytes(6).toString('hex')}`
+    const idFile = openIdFile(join(scratch, `id-${name}`))
+    const labels = containers.labels(id)
+    const args = runArguments(spec, facts, { name, idFile: idFile.path, labels, guest, bounds, title, ...traits })
     try {
+      const child = cli.start(args)
       const cell = await openCell({
         name,
         key,
-        child: cli.start(args),
+        child,
         env: spec.env,
+        sight: facts.showsInodes ? keeperSight(inodes) : [],
         containers,
+        cellEnd: openCellEnd({ name, child, docker, endings, id: () => idFile.id(), keepsEnded: keepsEnded(facts) }),
+        unlessAway: (begin) => circuit.unlessAway(begin),
         startBeside: () => cli.start(['exec', '--interactive', '--', name, ...besideCommand]),
         startOnTerminal: (size, terminal) =>
           cli.start(['exec', '--interactive', '--tty', noDetaching, '--', name, ...terminalCommand(size)], terminal),
       })
-      if (facts.showsInodes) await checkBounds(cell, inodes)
+      idFile.close()
       return cell
     } catch (error) {
+      // It may still have to be ended when the directory is gone, with the sandbox that was to be made.
+      idFile.id()
       throw cannotStart(error)
     }
   }
@@ -126,6 +134,7 @@ function cellMaker(
 const noDetaching = `--detach-keys=${Array.from({ length: 16 }, () => 'ctrl-@').join(',')}`
 
 const cannotStart = (error: unknown): GloveboxError => {
+  if (error instanceof GloveboxError) return error
   const said = error instanceof Error ? error.message : String(error)
   return new GloveboxError('BOUNDARY_FAILED', 'Cannot make the sandbox: docker could not start its container', {
     hint: 'Nothing has run. `glovebox doctor` tells what is wrong with the backend.',

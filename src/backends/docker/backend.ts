@@ -3,10 +3,12 @@
 // that nothing but containers of this installation is ever touched. Whoever may speak to the daemon is root on its host: the guest
 // never may. Knows nothing of sandboxes' users, of actions or of records.
 import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Backend, Boundary } from '../../contract/backend.ts'
 import type { SandboxId } from '../../contract/ids.ts'
 import type { HostPath } from '../../contract/mount.ts'
-import { GloveboxError } from '../../errors/error.ts'
+import { GloveboxError, isGloveboxError } from '../../errors/error.ts'
 import { sweepScratch } from '../../process/scratch.ts'
 import { openSpawner } from '../../process/spawn.ts'
 import { startWarden, type Warden } from '../../process/warden.ts'
@@ -16,17 +18,23 @@ import { createBoundary, scratchRoot, type Assembled } from './assemble.ts'
 import { capabilitiesFor } from './capabilities.ts'
 import { openDockerCli } from './cli.ts'
 import { compilePlan, keepsEnded } from './compile.ts'
-import { openContainers, type Containers } from './containers.ts'
-import { openLasting } from './lasting.ts'
+import { openContainers, type Containers, type Listed } from './containers.ts'
+import { openEndings } from './ending.ts'
 import { findDocker, gatherFacts, type Missing } from './facts.ts'
-import { readInstallation } from './installation.ts'
+import { withImage } from './image-of-lasting.ts'
+import { holdImage, imageGone } from './image.ts'
+import { openLasting } from './lasting.ts'
+import { readInstallation } from '../../process/installation.ts'
 import { checkImage, checkRuntime } from './operands.ts'
 import { probeDocker } from './probe.ts'
+import { watchDocker } from './watched.ts'
 
 export interface DockerOptions {
   /** Journals, covers and locks; out of every guest's reach. */
   readonly stateDir: HostPath
   readonly searchProgram: HostPath
+  /** Where commands are kept that go on without this process. Default: below `stateDir`. */
+  readonly lastingDir?: HostPath | undefined
   readonly docker?: DockerSettings
   /** What docker itself reads of the operator's environment is picked from here. */
   readonly operatorEnv?: Readonly<Record<string, string | undefined>>
@@ -42,29 +50,37 @@ export interface DockerSettings {
 export const defaultImage = 'glovebox/sandbox:latest'
 
 export async function openBackend(options: DockerOptions): Promise<Backend> {
-  const image = checkImage(options.docker?.image ?? defaultImage)
+  const name = checkImage(options.docker?.image ?? defaultImage)
   const runtime = options.docker?.runtime === undefined ? undefined : checkRuntime(options.docker.runtime)
   const found = findDocker()
   if (!('path' in found)) return unavailableBackend(found)
   const spawner = openSpawner()
-  const cli = openDockerCli(spawner, found.path, options.operatorEnv ?? {})
+  const docker = watchDocker(openDockerCli(spawner, found.path, options.operatorEnv ?? {}))
+  const { cli, circuit } = docker
   const { stateDir, searchProgram } = options
   const facts = await gatherFacts(cli, found.path, {
-    image,
+    image: name,
     runtime,
     searchProgram,
     socket: socketIn(options.operatorEnv),
   })
   if ('reason' in facts) {
+    circuit.close()
     spawner.close()
     return unavailableBackend(facts, { cli: found.path })
   }
-  const containers = openContainers(cli, { installation: readInstallation(stateDir), keepsEnded: keepsEnded(facts) })
+  const containers = openContainers(cli, { installation: readInstallation(stateDir) })
+  const endings = openEndings(containers)
+  const image = holdImage(cli, facts)
+  const { lastingDir = join(stateDir, 'docker', 'lasting') as HostPath } = options
+  const parts = { facts: () => image.facts(), docker, containers, endings, stateDir, place: lastingDir }
+  const lasting = withImage(openLasting(parts), image)
   const live = new Map<SandboxId, Assembled>()
   const destroying = new Map<SandboxId, Promise<void>>()
   // Nothing runs in these any more, and Docker takes longer to clear one away than to start it.
   const clearing = new Map<SandboxId, Promise<void>>()
-  const sweeping = sweepLeftovers(stateDir, containers)
+  const closing = new AbortController()
+  const sweeping = sweepLeftovers(stateDir, containers, closing.signal)
   sweeping.catch(() => {})
   const title = `glovebox-keeper-${randomUUID()}`
   let warden: Warden | undefined
@@ -82,23 +98,29 @@ export async function openBackend(options: DockerOptions): Promise<Backend> {
       return
     }
     await clearing.get(id)
-    const left = (await containers.list()).filter(({ sandbox }) => sandbox === id)
-    await containers.remove(...left.map(({ name }) => name))
+    await containers.removeOf(id)
   }
   return {
     name: 'docker',
     capabilities: capabilitiesFor(facts),
-    probe: () => probeDocker(cli, facts),
-    compile: (spec) => compilePlan(spec, facts),
+    probe: () => probeDocker(cli, image),
+    answers: async () => (await image.isThere()) && docker.answers(),
+    isGone: () => image.isGone(),
+    compile: (spec) => compilePlan(spec, image.facts()),
     async create(id, { spec }) {
       if (live.has(id)) throw new GloveboxError('ALREADY_EXISTS', `Cannot create ${id}: it exists`)
+      docker.refuseIfAway()
+      await image.require()
       warden ??= startWarden(spawner, { token: title })
       if (keepsEnded(facts)) afterUs ??= endContainersAfterUs(cli, containers.labels(id))
-      const boundary = await createBoundary({ id, spec, facts, cli, containers, stateDir, title })
+      const making = createBoundary({ id, spec, facts: image.facts(), docker, containers, endings, stateDir, title })
+      const boundary = await making.catch((error: unknown) => {
+        throw isGloveboxError(error) && image.isWhy(error.operatorDetail ?? '') ? imageGone(facts) : error
+      })
       live.set(id, boundary)
       return boundary
     },
-    lasting: openLasting({ facts, cli, containers, stateDir }),
+    lasting,
     discover: (id) => Promise.resolve<Boundary | undefined>(live.get(id)),
     async list() {
       // What Docker was still clearing away when it was asked may be gone by the time of its answer.
@@ -114,10 +136,13 @@ export async function openBackend(options: DockerOptions): Promise<Backend> {
       return begun
     },
     async close() {
+      closing.abort()
       await sweeping.catch(() => {})
       await Promise.all(clearing.values())
       warden?.dismiss()
       afterUs?.dismiss()
+      endings.close()
+      circuit.close()
       spawner.close()
     },
   }
@@ -130,12 +155,27 @@ function socketIn(env: DockerOptions['operatorEnv'] = {}): string | undefined {
 }
 
 /** What a process that was killed has left: its containers first, since what runs in them may hold the rest. */
-async function sweepLeftovers(stateDir: string, containers: Containers): Promise<void> {
-  const orphans = (await containers.list()).filter(({ orphaned, lasting }) => orphaned && !lasting)
-  await containers.remove(...orphans.map(({ name }) => name))
+async function sweepLeftovers(stateDir: string, containers: Containers, signal: AbortSignal): Promise<void> {
+  const isOrphan = ({ orphaned, lasting }: Listed): boolean => orphaned && lasting === undefined
+  for (;;) {
+    const orphans = (await listed(containers, signal)).filter(isOrphan)
+    if (await containers.remove(...orphans.map(({ name }) => name))) break
+    await delay(sweepAgainMs, undefined, { ref: false, signal })
+  }
   await sweepPlaceholders(stateDir)
   sweepScratch(scratchRoot(stateDir))
 }
+
+/** A daemon that went just now is asked again: nobody else looks for them before the next start. */
+async function listed(containers: Containers, signal: AbortSignal): Promise<readonly Listed[]> {
+  for (;;) {
+    const found = await containers.list().catch(() => undefined)
+    if (found !== undefined) return found
+    await delay(sweepAgainMs, undefined, { ref: false, signal })
+  }
+}
+
+const sweepAgainMs = 2000
 
 function unavailableBackend(
   { reason, fix, version }: Missing,
@@ -151,6 +191,8 @@ function unavailableBackend(
       Promise.resolve({ available: false, reason, fix, details, ...(version === undefined ? {} : { version }) }),
     compile: refuse,
     create: async () => refuse(),
+    // What goes on in a container is not gone because nobody can ask for it now.
+    lasting: { start: async () => refuse(), find: async () => refuse(), sweep: async () => {} },
     discover: () => Promise.resolve(undefined),
     list: () => Promise.resolve([]),
     destroy: () => Promise.resolve(),

@@ -21,6 +21,8 @@ export interface BoundaryParts {
   /** Holds containers that run already to less. Absent: the runtime cannot. */
   readonly limit?: (names: readonly string[], limits: NarrowableLimits) => Promise<void>
   readonly meters: Meters
+  /** Every command goes by way of the daemon: one that it was told of while it hangs would begin some time later. */
+  readonly refuseIfAway: () => void
 }
 
 export interface LiveBoundary extends Boundary {
@@ -48,6 +50,7 @@ export function liveBoundary(parts: BoundaryParts): LiveBoundary {
   }
   const spawn = async (request: SpawnRequest): Promise<Process> => {
     refuseIfEnding()
+    parts.refuseIfAway()
     refuseOwnNames({ ...spec.env, ...request.env, ...request.secrets?.env })
     // A container may have been made before its limits were narrowed.
     const limits = spec === parts.spec ? undefined : spec.policy

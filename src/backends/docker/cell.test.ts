@@ -4,7 +4,7 @@ import type { SpawnRequest } from '../../contract/backend.ts'
 import type { GuestPath } from '../../contract/mount.ts'
 import type { ChildEnd, SpawnedChild } from '../../process/spawn.ts'
 import { openCell } from './cell.ts'
-import type { Containers } from './containers.ts'
+import type { CellEnd } from './cell-end.ts'
 import { sweepLines } from './keeper.ts'
 
 const request: SpawnRequest = { argv: ['cat'], cwd: '/' as GuestPath, env: {}, stdin: 'pipe' }
@@ -46,16 +46,8 @@ function fakeDocker(hears: (text: string, say: { out(text: string): void; err(te
   return { child, kills, end, settle: (how: ChildEnd) => settle(how) }
 }
 
-const containers: Containers = {
-  labels: () => ({}),
-  ranOutOfMemory: async () => false,
-  limit: async () => {},
-  end: async () => {},
-  endHere: () => {},
-  find: async () => undefined,
-  remove: async () => {},
-  list: async () => [],
-}
+const containers = { ranOutOfMemory: async () => false }
+const cellEnd: CellEnd = { end: async () => {}, endRest: async () => {} }
 
 const open = (child: SpawnedChild, beside: SpawnedChild) =>
   openCell({
@@ -63,7 +55,10 @@ const open = (child: SpawnedChild, beside: SpawnedChild) =>
     key: 'key',
     child,
     env: {},
+    sight: [],
     containers,
+    cellEnd,
+    unlessAway: (begin) => begin(),
     startBeside: () => beside,
     startOnTerminal: () => beside,
   })
@@ -122,7 +117,10 @@ describe('a cell', () => {
       key: 'key',
       child: quietKeeper(() => kills).child,
       env: {},
+      sight: [],
       containers,
+      cellEnd,
+      unlessAway: (begin) => begin(),
       startBeside: beside,
       startOnTerminal: beside,
     })

@@ -9,11 +9,15 @@ import { inTime, late } from '../../process/in-time.ts'
 import type { SpawnedChild } from '../../process/spawn.ts'
 import type { Terminal } from '../../process/terminal.ts'
 import { whileRunning } from '../../process/while-running.ts'
+import type { CellEnd } from './cell-end.ts'
+import { away, type Circuit } from './circuit.ts'
 import type { Containers } from './containers.ts'
 import { besideLines, closingLines, openingLines, requestLines, sweepLines, type CommandLimits } from './keeper.ts'
 import { endOnTerminal, startOnTerminal } from './on-terminal.ts'
 import { openOutlet, type Outlet } from './outlet.ts'
 import { exitOf, signalIn } from './exit.ts'
+import { placeElsewhere } from './sight.ts'
+import { daemonAway } from './watched.ts'
 
 export interface Cell {
   readonly name: string
@@ -44,7 +48,11 @@ export interface CellParts {
   readonly key: string
   readonly child: SpawnedChild
   readonly env: Readonly<Record<string, string>>
-  readonly containers: Containers
+  /** What the keeper looks at before it is ready. */
+  readonly sight: readonly string[]
+  readonly containers: Pick<Containers, 'ranOutOfMemory'>
+  readonly cellEnd: CellEnd
+  readonly unlessAway: Circuit['unlessAway']
   /** Starts the shell for a command that reads its input, beside the keeper. */
   startBeside(): SpawnedChild
   /** The same on a terminal. */
@@ -53,7 +61,7 @@ export interface CellParts {
 
 /** Settles when the keeper is ready; rejects with what docker said if it never will be. */
 export async function openCell(parts: CellParts): Promise<Cell> {
-  const { child, containers, name } = parts
+  const { child, containers, cellEnd, name } = parts
   const out = openOutlet(child.stdout)
   const err = openOutlet(child.stderr)
   let ending: Promise<void> | undefined
@@ -72,8 +80,7 @@ export async function openCell(parts: CellParts): Promise<Cell> {
       return { end, ranOutOfMemory: false }
     }
     const ranOutOfMemory = await containers.ranOutOfMemory(name, { startedMs, code: end.code })
-    await containers.remove(name)
-    containers.endHere(name)
+    await cellEnd.endRest()
     return { end, ranOutOfMemory }
   })
   // A pipe of ours whose reader is gone stays open until somebody writes to it.
@@ -81,7 +88,7 @@ export async function openCell(parts: CellParts): Promise<Cell> {
   let die = (): void => {}
   const dead = Promise.race([gone, new Promise<void>((resolve) => (die = resolve))])
   const kill = (): void => {
-    ending ??= containers.end(name, child)
+    ending ??= cellEnd.end()
   }
   const tell = (lines: string): void => void child.stdin?.write(lines)
 
@@ -211,13 +218,22 @@ export async function openCell(parts: CellParts): Promise<Cell> {
   const complaints: Buffer[] = []
   stdout.resume()
   stderr.on('data', (chunk: Buffer) => complaints.length < 64 && complaints.push(chunk))
-  tell(openingLines(mark, parts.env))
-  const ready = await inTime(next(gone), mostToBeginMs)
+  tell(openingLines(mark, parts.env, parts.sight))
+  const ready = await inTime(
+    parts.unlessAway(() => next(gone)),
+    mostToBeginMs,
+  )
+  if (ready === away) {
+    kill()
+    throw daemonAway()
+  }
   if (ready === late) {
     kill()
     throw new Error(`the container gave no sign of life within ${mostToBeginMs / 1000} seconds`)
   }
   await Promise.race([isQuiet, gone])
+  const place = placeElsewhere(ready)
+  if (place !== undefined) throw new Error(`the container does not show at ${place} what was meant to be there`)
   if (ready === undefined || !ready.startsWith('ready'))
     throw new Error(Buffer.concat(complaints).toString('utf8').trim() || 'the container ended before it was ready')
   kills = Number(ready.split(' ')[1] ?? 0)
@@ -243,9 +259,7 @@ export async function openCell(parts: CellParts): Promise<Cell> {
     close() {
       const { mark } = listen({ out, err })
       child.stdin?.end(closingLines(mark))
-      ending ??= Promise.race([child.ended, delay(patienceMs, undefined, { ref: false })]).then(() =>
-        containers.end(name, child),
-      )
+      ending ??= Promise.race([child.ended, delay(patienceMs, undefined, { ref: false })]).then(() => cellEnd.end())
     },
     dead,
     gone,

@@ -1,5 +1,5 @@
-// docker's own command line, which is the only way to the daemon: contexts, remote hosts and look-alikes then work as their
-// user has set them up. Every question has a deadline; a daemon that hangs must not hang us.
+// docker's own command line, which is the only way to the daemon: contexts then work as their user has set them up. Every question has a
+// deadline; a daemon that hangs must not hang us.
 import { closeSync, openSync } from 'node:fs'
 import { kill } from 'node:process'
 import type { Writable } from 'node:stream'
@@ -12,11 +12,21 @@ export interface Answer {
   readonly code: number | null
   readonly stdout: string
   readonly stderr: string
+  /** It took longer than it may. */
+  readonly isLate?: boolean
+  /** It was not asked, or not waited for, since the daemon is known not to answer. */
+  readonly isAway?: boolean
+}
+
+export interface Asking {
+  readonly deadlineMs?: number
+  /** Not asked while the daemon is known not to answer, nor waited for when that becomes known: code null. */
+  readonly unlessAway?: boolean
 }
 
 export interface DockerCli {
   /** Runs to its end. Code null: it could not be started, or took longer than it may. */
-  ask(args: readonly string[], options?: { readonly deadlineMs?: number }): Promise<Answer>
+  ask(args: readonly string[], options?: Asking): Promise<Answer>
   /** Starts a shell in docker's own environment, which outlives us. Its script finds the program in `$0`. */
   startAside(script: string, args: readonly string[]): { readonly pid: number; readonly stdin: Writable }
   /** Runs on, with pipes for its input and both outputs; or on a terminal, as docker wants it where it makes one inside. */
@@ -87,16 +97,30 @@ export function openDockerCli(
       }
     },
     async ask(args, { deadlineMs = usualDeadlineMs } = {}) {
-      const child = spawn(args, 'none')
-      const [stdout, stderr] = [gather(child.stdout), gather(child.stderr)]
-      const end = await inTime(child.ended, deadlineMs)
-      if (end === late) {
+      const child = startOrFault(() => spawn(args, 'none'))
+      if (child instanceof Error) return { code: null, stdout: '', stderr: child.message }
+      // What docker started, as a plugin or a way to another host, may hold its output when docker itself has ended.
+      const told = Promise.all([child.ended, gather(child.stdout), gather(child.stderr)])
+      const answer = await inTime(told, deadlineMs)
+      if (answer === late) {
         child.kill('SIGKILL')
-        return { code: null, stdout: '', stderr: `docker gave no answer within ${deadlineMs / 1000} seconds` }
+        for (const stream of [child.stdout, child.stderr]) stream.destroy()
+        const stderr = `docker gave no answer within ${deadlineMs / 1000} seconds`
+        return { code: null, stdout: '', stderr, isLate: true }
       }
+      const [end, stdout, stderr] = answer
       if (end.error !== undefined) return { code: null, stdout: '', stderr: end.error.message }
-      return { code: end.code, stdout: await stdout, stderr: await stderr }
+      return { code: end.code, stdout, stderr }
     },
+  }
+}
+
+/** Out of descriptors or of memory, for one. Whoever asks in order to end something tries again. */
+function startOrFault(start: () => SpawnedChild): SpawnedChild | Error {
+  try {
+    return start()
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error))
   }
 }
 

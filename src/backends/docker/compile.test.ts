@@ -43,6 +43,7 @@ function specOf(settings: OperatorPolicy = {}, mounts = [mount('/workspace', '/h
 
 const layout: Layout = {
   name: 'glovebox-sbx_1-1',
+  idFile: '/var/lib/glovebox/docker/scratch/id',
   labels: { installation: 'i', sandbox: 'sbx_1', owner: 'o' },
   guest: { uid: 1234, gid: 1234 },
   bounds: [],

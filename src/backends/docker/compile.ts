@@ -27,12 +27,16 @@ export interface Bound {
 
 export interface Layout {
   readonly name: string
+  /** Where docker writes its id down. */
+  readonly idFile: string
   readonly labels: Readonly<Record<string, string>>
   readonly guest: Guest
   readonly bounds: readonly Bound[]
   readonly title: string
   /** It is for one command that is given files of secrets. */
   readonly takesSecrets?: boolean
+  /** Files are searched for and in it, by a program of ours. Default: so. */
+  readonly searches?: boolean
 }
 
 const mebibyte = 1024 * 1024
@@ -65,6 +69,7 @@ export function compilePlan(spec: SandboxSpec, facts: DockerFacts): Plan {
 function plainLayout(spec: SandboxSpec, { operator }: DockerFacts): Layout {
   return {
     name: 'glovebox-…',
+    idFile: '…',
     labels: { installation: '…', sandbox: '…', owner: '…' },
     guest: operator.uid === 0 ? defaultGuest : operator,
     bounds: [
@@ -93,6 +98,8 @@ export function runArguments(spec: SandboxSpec, facts: DockerFacts, layout: Layo
     '--pull=never',
     '--name',
     layout.name,
+    '--cidfile',
+    layout.idFile,
     ...Object.entries(layout.labels).flatMap(([name, value]) => ['--label', `dev.glovebox.${name}=${value}`]),
     // SECURITY: output would lie on the host's disk in clear. test/attacks/docker: "what a command prints is kept nowhere by Docker"
     '--log-driver=none',
@@ -172,8 +179,9 @@ const secretArguments = ({ uid, gid }: Guest): readonly string[] => [
 ]
 
 /** From the outside in, as docker lays them too: what lies below another one must come after it. */
-function boundArguments(facts: DockerFacts, { bounds }: Layout): readonly string[] {
-  return [...bounds, { guestPath: guestSearchProgram, source: facts.searchProgram, writable: false }]
+function boundArguments(facts: DockerFacts, { bounds, searches = true }: Layout): readonly string[] {
+  const program = { guestPath: guestSearchProgram, source: facts.searchProgram, writable: false }
+  return [...bounds, ...(searches ? [program] : [])]
     .toSorted((a, b) => depth(a.guestPath) - depth(b.guestPath))
     .flatMap(({ guestPath, source, writable }) => [
       '--mount',

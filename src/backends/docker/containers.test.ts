@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import type { ChildEnd, SpawnedChild } from '../../process/spawn.ts'
 import type { Answer, DockerCli } from './cli.ts'
 import { openContainers } from './containers.ts'
 
@@ -14,7 +13,7 @@ function daemonThatTellsAt(question: number) {
     startAside: () => expect.fail('nothing is to be started'),
     start: () => expect.fail('nothing is to be started'),
   }
-  return { containers: openContainers(cli, { installation: 'installation', keepsEnded: false }), asked: () => asked }
+  return { containers: openContainers(cli, { installation: 'installation' }), asked: () => asked }
 }
 
 describe('whether a container ran out of memory', () => {
@@ -30,31 +29,45 @@ describe('whether a container ran out of memory', () => {
   })
 })
 
-describe('a container that is ended', () => {
-  /** What the daemon is asked, one after another, until its container has ended with the first kill. */
-  async function askedToEnd(keepsEnded: boolean) {
-    const asked: (string | undefined)[] = []
-    let over: (end: ChildEnd) => void = () => {}
-    const ended = new Promise<ChildEnd>((resolve) => (over = resolve))
+describe('the containers of an installation', () => {
+  it('are not taken for gone where the daemon does not tell them', async () => {
+    const away: Answer = { code: 1, stdout: '', stderr: 'Cannot connect to the Docker daemon' }
+    const cli: DockerCli = {
+      ask: () => Promise.resolve(away),
+      startAside: () => expect.fail('nothing is to be started'),
+      start: () => expect.fail('nothing is to be started'),
+    }
+    const containers = openContainers(cli, { installation: 'installation' })
+    await expect(containers.list()).rejects.toMatchObject({ code: 'BACKEND_UNAVAILABLE' })
+  })
+
+  const inProgress = 'Error response from daemon: removal of container one is already in progress'
+  const gone = 'Error: No such container: one'
+  /** A daemon that has one container, and says this each time that it is to remove it, the last for ever. */
+  const containersThatSay = (...says: readonly string[]) => {
+    let asked = 0
     const cli: DockerCli = {
       async ask([verb]): Promise<Answer> {
-        asked.push(verb)
-        if (verb === 'kill') over({ code: 137, signal: null })
-        return { code: 0, stdout: '', stderr: '' }
+        if (verb === 'ps') return { code: 0, stdout: 'one\tsbx_0123456789\t\t\n', stderr: '' }
+        return { code: 1, stdout: '', stderr: says[Math.min(asked++, says.length - 1)] ?? '' }
       },
       startAside: () => expect.fail('nothing is to be started'),
       start: () => expect.fail('nothing is to be started'),
     }
-    const containers = openContainers(cli, { installation: 'installation', keepsEnded })
-    await containers.end('name', { ended } as SpawnedChild)
-    return asked
+    return openContainers(cli, { installation: 'installation', removalMs: 200 })
   }
 
-  it('is removed, where Docker does not do that', async () => {
-    expect(await askedToEnd(true)).toEqual(['kill', 'rm'])
+  it('are not taken for gone either where it has not removed them', async () => {
+    const containers = containersThatSay('Error response from daemon: device or resource busy')
+    await containers.removeOf('sbx_9876543210')
+    await expect(containers.removeOf('sbx_0123456789')).rejects.toMatchObject({ code: 'BACKEND_UNAVAILABLE' })
+    await containersThatSay(gone).removeOf('sbx_0123456789')
   })
 
-  it('is left to Docker, where it does', async () => {
-    expect(await askedToEnd(false)).toEqual(['kill'])
+  it('that somebody else is removing are waited for, as long as any other', async () => {
+    await containersThatSay(inProgress, inProgress, gone).removeOf('sbx_0123456789')
+    await expect(containersThatSay(inProgress).removeOf('sbx_0123456789')).rejects.toMatchObject({
+      code: 'BACKEND_UNAVAILABLE',
+    })
   })
 })

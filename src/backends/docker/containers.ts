@@ -1,13 +1,11 @@
 // Containers by name and by label. What we made carries the mark of this installation, and nothing without it is ever touched.
-import { readdirSync, readFileSync } from 'node:fs'
-import { kill } from 'node:process'
 import { setTimeout as delay } from 'node:timers/promises'
 import { isSandboxId, type SandboxId } from '../../contract/ids.ts'
 import { GloveboxError } from '../../errors/error.ts'
 import { isAlive, ownIdentity, type ProcessIdentity } from '../../process/identity.ts'
-import type { SpawnedChild } from '../../process/spawn.ts'
-import type { DockerCli } from './cli.ts'
+import type { Asking, DockerCli } from './cli.ts'
 import { codeOfKilled, hasEventOfMemory, inSeconds, isToldOfMemory } from './late-memory.ts'
+import { daemonAway } from './watched.ts'
 
 export interface Listed {
   readonly name: string
@@ -16,8 +14,8 @@ export interface Listed {
   readonly orphaned: boolean
   /** This process made it. */
   readonly ours: boolean
-  /** It was made to go on without its maker. */
-  readonly lasting: boolean
+  /** It was made to go on without its maker: the name of where what it says is kept. */
+  readonly lasting: string | undefined
 }
 
 /** Of its first process, as the daemon's host sees it. */
@@ -38,45 +36,59 @@ export interface Containers {
   ranOutOfMemory(name: string, end: UnexpectedEnd): Promise<boolean>
   /** Holds what runs in them to less. Rejects if the daemon refuses. */
   limit(names: readonly string[], flags: readonly string[]): Promise<void>
-  /** Ends one that may just be starting, and removes it. */
-  end(name: string, child: SpawnedChild): Promise<void>
-  /** Ends what is left of one whose daemon has died, if it runs on this host. */
-  endHere(name: string): void
-  remove(...names: readonly string[]): Promise<void>
+  /** True where the daemon has said that none of them is there any more. */
+  remove(...names: readonly string[]): Promise<boolean>
+  /** All of this sandbox, whoever made them. Rejects where the daemon has not said that they are gone: what may still run is not. */
+  removeOf(sandbox: SandboxId): Promise<void>
+  /** The same of one, for somebody who goes on trying: false at once while the daemon is known not to answer. */
+  tryToRemove(name: string): Promise<boolean>
   /** Undefined where it does not run. */
   find(name: string): Promise<Whereabouts | undefined>
-  /** Of this installation, whoever made them. */
+  /** Of this installation, whoever made them. Rejects where the daemon does not tell: nothing may be taken for gone then. */
   list(): Promise<readonly Listed[]>
+  /** The same of those that go on without their maker and are kept under this name, whatever installation made them. */
+  listLasting(name: string): Promise<readonly Listed[]>
 }
 
-const patienceMs = 10_000
+const lookAgainMs = 50
+
+interface Removal {
+  readonly deadlineMs: number
+}
 
 export interface ContainersOptions {
   readonly installation: string
-  /** Docker does not remove them with their end. */
-  readonly keepsEnded: boolean
+  /** Of a busy daemon, for each. */
+  readonly removalMs?: number
 }
 
-export function openContainers(cli: DockerCli, { installation, keepsEnded }: ContainersOptions): Containers {
-  const remove = async (...names: readonly string[]): Promise<void> => {
-    if (names.length > 0) await cli.ask(['rm', '--force', '--volumes', '--', ...names])
-  }
-  const stop = async (name: string, child: SpawnedChild): Promise<void> => {
-    const until = Date.now() + patienceMs
-    let isOver = false
-    const ended = child.ended.then(() => (isOver = true))
-    // One that is just being made is not there yet, and would be in a moment.
-    for (let pauseMs = 0; Date.now() < until; pauseMs = Math.min(pauseMs + 25, 250)) {
-      await delay(pauseMs)
-      if (isOver) return
-      const { code } = await cli.ask(['kill', '--', name])
-      if (code === 0) await Promise.race([ended, delay(until - Date.now(), undefined, { ref: false })])
+export function openContainers(cli: DockerCli, { installation, removalMs = 15_000 }: ContainersOptions): Containers {
+  const askToRemove = async (names: readonly string[], options: Asking & Removal): Promise<boolean> => {
+    const until = performance.now() + options.deadlineMs
+    for (;;) {
+      const { code, stderr } = await cli.ask(['rm', '--force', '--volumes', '--', ...names], options)
+      if (code === 0 || (code !== null && isOfNone(stderr))) return true
+      // Its own end, a warden or another server was quicker: the daemon does not wait for them, and so we do.
+      if (code === null || !isBeingRemoved(stderr) || performance.now() > until) return false
+      await delay(lookAgainMs)
     }
-    if (isOver) return
-    child.kill('SIGKILL')
-    await remove(name)
-    endHere(name)
   }
+  const listWith = async (filter: string): Promise<readonly Listed[]> => {
+    const { code, stdout, stderr } = await cli.ask([
+      'ps',
+      '--all',
+      '--no-trunc',
+      '--filter',
+      filter,
+      '--format',
+      listedFormat,
+    ])
+    if (code !== 0) throw cannotList(stderr)
+    return stdout.split('\n').flatMap(listedIn)
+  }
+  const remove = async (...names: readonly string[]): Promise<boolean> =>
+    names.length === 0 || askToRemove(names, { deadlineMs: removalMs * names.length })
+  const list = (): Promise<readonly Listed[]> => listWith(`label=dev.glovebox.installation=${installation}`)
   return {
     labels: (sandbox) => ({ installation, sandbox, owner: ownerMark(ownIdentity()) }),
     async ranOutOfMemory(name, { startedMs, code }) {
@@ -85,42 +97,56 @@ export function openContainers(cli: DockerCli, { installation, keepsEnded }: Con
     },
     async limit(names, flags) {
       if (names.length === 0 || flags.length === 0) return
-      const { code, stderr } = await cli.ask(['update', ...flags, '--', ...names])
+      const { code, stderr, isAway } = await cli.ask(['update', ...flags, '--', ...names], { unlessAway: true })
+      if (isAway === true) throw daemonAway()
       if (code !== 0) throw cannotLimit(stderr)
     },
-    async end(name, child) {
-      await stop(name, child)
-      if (keepsEnded) await remove(name)
-    },
-    endHere,
     remove,
+    async removeOf(sandbox) {
+      const left = (await list()).filter((each) => each.sandbox === sandbox)
+      if (!(await remove(...left.map(({ name }) => name)))) throw cannotRemove()
+    },
+    tryToRemove: (name) => askToRemove([name], { deadlineMs: removalMs, unlessAway: true }),
     async find(name) {
-      const { stdout } = await cli.ask(['container', 'inspect', '--format', '{{.State.Pid}} {{.Id}}', '--', name])
+      const words = ['container', 'inspect', '--format', '{{.State.Pid}} {{.Id}}', '--', name]
+      const { stdout } = await cli.ask(words, { unlessAway: true })
       const [, pid, id] = /^([1-9]\d*) ([0-9a-f]{64})$/.exec(stdout.trim()) ?? []
       return pid === undefined || id === undefined ? undefined : { pid: Number(pid), id }
     },
-    async list() {
-      const format =
-        '{{.Names}}\t{{.Label "dev.glovebox.sandbox"}}\t{{.Label "dev.glovebox.owner"}}\t{{.Label "dev.glovebox.lasting"}}'
-      // SECURITY: test/attacks/docker: "a container of another installation is neither listed nor removed"
-      const filter = `label=dev.glovebox.installation=${installation}`
-      const { stdout } = await cli.ask(['ps', '--all', '--no-trunc', '--filter', filter, '--format', format])
-      return stdout.split('\n').flatMap((line): Listed[] => {
-        const [name = '', sandbox = '', owner = '', lasting = ''] = line.split('\t')
-        if (name === '' || !isSandboxId(sandbox)) return []
-        const identity = ownerIn(owner)
-        return [
-          {
-            name,
-            sandbox,
-            orphaned: identity === undefined || !isAlive(identity),
-            ours: owner === ownerMark(ownIdentity()),
-            lasting: lasting === '1',
-          },
-        ]
-      })
-    },
+    // SECURITY: test/attacks/docker: "a container of another installation is neither listed nor removed"
+    list,
+    listLasting: (name) => listWith(`label=dev.glovebox.lasting=${name}`),
   }
+}
+
+const listedFormat = [
+  '{{.Names}}',
+  ...['sandbox', 'owner', 'lasting'].map((name) => `{{.Label "dev.glovebox.${name}"}}`),
+].join('\t')
+
+function listedIn(line: string): readonly Listed[] {
+  const [name = '', sandbox = '', owner = '', lasting = ''] = line.split('\t')
+  if (name === '' || !isSandboxId(sandbox)) return []
+  const identity = ownerIn(owner)
+  return [
+    {
+      name,
+      sandbox,
+      orphaned: identity === undefined || !isAlive(identity),
+      ours: owner === ownerMark(ownIdentity()),
+      lasting: lasting === '' ? undefined : lasting,
+    },
+  ]
+}
+
+/** Some versions of docker complain of what is not there. */
+const isOfNone = (said: string): boolean => isAllOf(said, /no such container/i)
+
+const isBeingRemoved = (said: string): boolean => isAllOf(said, /no such container|removal .* already in progress/i)
+
+function isAllOf(said: string, words: RegExp): boolean {
+  const lines = said.split('\n').filter((line) => line.trim() !== '')
+  return lines.length > 0 && lines.every((line) => words.test(line))
 }
 
 const cannotLimit = (said: string): GloveboxError =>
@@ -132,31 +158,16 @@ const cannotLimit = (said: string): GloveboxError =>
     },
   )
 
-/** SECURITY: a container outlives a daemon that is killed, and its guest would run on without its guards.
- * test/faults/docker: "a daemon that is killed leaves no command running" */
-function endHere(name: string): void {
-  for (const pid of pidsNaming(name)) {
-    try {
-      kill(pid, 'SIGKILL')
-    } catch {
-      // It has ended, or is not ours.
-    }
-  }
-}
+const cannotRemove = (): GloveboxError =>
+  new GloveboxError('BACKEND_UNAVAILABLE', 'Cannot end the sandbox: the Docker daemon has not removed its container', {
+    hint: '`docker info` tells whether it answers. Try again.',
+  })
 
-/** The keeper's command line ends with its title, which ends with the container's name. */
-function pidsNaming(name: string): readonly number[] {
-  const title = Buffer.from(`-${name}\0`)
-  return readdirSync('/proc')
-    .map(Number)
-    .filter((pid) => {
-      try {
-        return Number.isInteger(pid) && readFileSync(`/proc/${pid}/cmdline`).includes(title)
-      } catch {
-        return false
-      }
-    })
-}
+const cannotList = (said: string): GloveboxError =>
+  new GloveboxError('BACKEND_UNAVAILABLE', 'Cannot list the containers: the Docker daemon does not tell them', {
+    hint: '`docker info` tells more.',
+    operatorDetail: said.trim(),
+  })
 
 const ownerMark = ({ pid, startTime, bootId, pidNamespace }: ProcessIdentity): string =>
   `${pid}.${startTime}.${bootId}.${/\d+/.exec(pidNamespace)?.[0] ?? '0'}`

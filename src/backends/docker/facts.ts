@@ -2,14 +2,14 @@
 import { statSync } from 'node:fs'
 import { hostname, release } from 'node:os'
 import type { HostPath } from '../../contract/mount.ts'
-import type { DockerCli } from './cli.ts'
+import type { Answer, DockerCli } from './cli.ts'
 
 export interface DockerFacts {
   readonly cliPath: string
   /** Of the daemon. */
   readonly version: string
   readonly context: string
-  /** As it was asked for, and the one that this name meant when the backend was opened. */
+  /** As it was asked for, and the one that this name meant when it was last looked at. */
   readonly image: string
   readonly imageId: string
   /** Undefined: the daemon's own choice. */
@@ -82,8 +82,8 @@ interface Info {
 
 export async function gatherFacts(cli: DockerCli, cliPath: string, wanted: Wanted): Promise<DockerFacts | Missing> {
   const [info, image] = await Promise.all([
-    cli.ask(['info', '--format', '{{json .}}']),
-    cli.ask(['image', 'inspect', '--format', '{{.Id}}', '--', wanted.image]),
+    cli.ask(['info', '--format', '{{json .}}'], { unlessAway: true }),
+    lookAtImage(cli, wanted.image),
   ])
   const daemon = readInfo(info.stdout)
   if (info.code !== 0 || daemon?.ServerVersion === undefined || daemon.ServerVersion === '')
@@ -113,6 +113,10 @@ export async function gatherFacts(cli: DockerCli, cliPath: string, wanted: Wante
   }
 }
 
+/** By its name or its id; tells the id. */
+export const lookAtImage = (cli: DockerCli, image: string): Promise<Answer> =>
+  cli.ask(['image', 'inspect', '--format', '{{.Id}}', '--', image], { unlessAway: true })
+
 /** SECURITY: who has the group of the daemon's socket is root wherever it can reach the socket.
  * test/attacks/docker: "the guest is not in the group of the daemon" */
 function operatorAsGuest(socket: string | undefined): DockerFacts['operator'] {
@@ -131,7 +135,7 @@ function readInfo(text: string): Info | undefined {
   }
 }
 
-function unreachable(said: string): Missing {
+export function unreachable(said: string): Missing {
   const reason =
     said === '' ? 'the Docker daemon does not answer' : `the Docker daemon does not answer: ${firstLine(said)}`
   if (/permission denied/i.test(said))
@@ -163,15 +167,18 @@ function lacksRuntime(daemon: Info, runtime: string | undefined): Missing | unde
   }
 }
 
-function noImage(image: string, said: string): Missing {
-  if (!/no such image/i.test(said))
+/** Whether it was looked at or to be run. */
+export const isOfNoImage = (said: string): boolean => /no such image/i.test(said)
+
+export function noImage(image: string, said: string): Missing {
+  if (!isOfNoImage(said))
     return {
       reason: `the image ${image} cannot be looked at: ${firstLine(said)}`,
       fix: `docker image inspect ${image}`,
     }
   return {
     reason: `the image ${image} is not there`,
-    fix: `script/docker-image makes the default one; docker pull ${image} fetches one from a registry.`,
+    fix: 'Make the default one: docker build -t glovebox/sandbox docker, or script/docker-image where nothing can be pulled. Any other is fetched by you, and not by Glovebox.',
   }
 }
 

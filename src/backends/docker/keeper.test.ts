@@ -3,18 +3,19 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { GuestPath } from '../../contract/mount.ts'
 import { besideCommand, besideLines, canBeKept, keeperCommand, openingLines, requestLines } from './keeper.ts'
+import { keeperSight } from './sight.ts'
 
 const at = (cwd: string): GuestPath => cwd as GuestPath
 const linesOf = (text: string): readonly string[] => text.split('\n')
 
 describe('the lines that a keeper reads', () => {
-  it('are two for each command, whatever is in its words', () => {
+  it('are two for each command, and three at the beginning, whatever is in their words', () => {
     const word = fc.string({ unit: 'grapheme' }).filter((text) => !text.includes('\0'))
     fc.assert(
       fc.property(fc.array(word, { minLength: 1 }), word, (argv, value) => {
         const request = { argv: argv as [string, ...string[]], cwd: at('/w'), env: { A: value } }
         expect(linesOf(requestLines('m', request))).toHaveLength(3)
-        expect(linesOf(openingLines('m', { A: value }))).toHaveLength(3)
+        expect(linesOf(openingLines('m', { A: value }, keeperSight(new Map([[value, 1n]]))))).toHaveLength(4)
       }),
     )
   })

@@ -1,6 +1,6 @@
 // The keeper is the first process of a container, and serves it one command after another. It is a POSIX shell, so that any
-// image that has one will do. It reads three kinds of lines on its standard input: once, a mark and the sandbox's variables; then,
-// for each command, a mark and a request. It runs the request, ends all that is left of it, and writes the mark with the exit code
+// image that has one will do. It reads lines on its standard input: once, a mark, what it must see and the sandbox's variables; then, for
+// each command, a mark and a request. It runs the request, ends all that is left of it, and writes the mark with the exit code
 // behind the command's last byte on both outputs: what a pipe carries has an order, and a report on a way of its own has none.
 import type { SpawnRequest } from '../../contract/backend.ts'
 import type { TerminalSize } from '../../contract/terminal.ts'
@@ -15,14 +15,14 @@ export interface CommandLimits {
 /** A shell counts in blocks of 512 bytes. */
 const blocksPerMebibyte = 2048
 
-type Command = Pick<SpawnRequest, 'argv' | 'cwd' | 'env' | 'secrets'>
+export type Command = Pick<SpawnRequest, 'argv' | 'cwd' | 'env' | 'secrets'>
 
 export const privatePlace = '/.glovebox/run'
 
 /** No variable of the guest's may have such a name: in the shell that is about to become its command, it would change the line. */
 const ownPrefix = 'GLOVEBOX_KEEPER_'
 const lineBreak = `${ownPrefix}LINE_BREAK`
-const mark = `${ownPrefix}MARK`
+export const mark = `${ownPrefix}MARK`
 
 /** What a command can leave things in that no mount has. */
 const privatePlaces = ['/tmp', '/var/tmp', '/dev/shm', '/dev/mqueue'] as const
@@ -66,12 +66,18 @@ const countKills = [
   '}',
 ]
 
-const anyOf = privatePlaces.flatMap((place) => [`${place}/*`, `${place}/.[!.]*`, `${place}/..?*`]).join(' ')
+/** The guest's own, unlike the others: it could else be closed to the keeper's look, with something in it. */
+const isOpen = ['-r', '-w', '-x'].map((test) => `[ ${test} ${privatePlace} ]`).join(' && ')
+
+const anyOf = [...privatePlaces, privatePlace]
+  .flatMap((place) => [`${place}/*`, `${place}/.[!.]*`, `${place}/..?*`])
+  .join(' ')
 
 // After a command nothing runs but the keeper, so removing what was left is a race with nobody.
 const tidy = (ownNetwork: boolean): readonly string[] => [
   'is_empty() { for entry; do { [ -e "$entry" ] || [ -L "$entry" ]; } && return 1; done; return 0; }',
   'tidy() {',
+  `  ${isOpen} || exit 0`,
   `  is_empty ${anyOf} || { rm -rf -- ${anyOf}; is_empty ${anyOf} || exit 0; }`,
   // What these tables name outlives the processes that made it, and a shell sees it nowhere else.
   '  for kind in shm sem msg; do { read -r line && read -r line && exit 0; } </proc/sysvipc/$kind; done',
@@ -91,9 +97,12 @@ const tidy = (ownNetwork: boolean): readonly string[] => [
  * It is sent by a child of the keeper that was there before the command: where every process number is taken, no new one could be
  * started, and the keeper, which waits for that child, takes the dead off the list meanwhile.
  */
-const script = ({ ownNetwork }: KeeperTraits): string =>
+const endAll = 'end_all() { set -- /proc/[0-9]*; while [ $# -gt "$most" ]; do kill -9 -1; set -- /proc/[0-9]*; done; }'
+const usualPath = 'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+
+const script = ({ ownNetwork, canHide }: KeeperTraits): string =>
   [
-    'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+    usualPath,
     `${lineBreak}='\n'`,
     // A shell tells of a child's death by signal on its standard error, where it would look like the command's own words.
     'exec 9>&2 2>/dev/null',
@@ -101,8 +110,11 @@ const script = ({ ownNetwork }: KeeperTraits): string =>
     ...leap,
     ...countKills,
     ...tidy(ownNetwork),
-    'end_all() { set -- /proc/[0-9]*; while [ $# -gt "$most" ]; do kill -9 -1; set -- /proc/[0-9]*; done; }',
-    `IFS= read -r ${mark} && IFS= read -r variables || exit 0`,
+    endAll,
+    // The keeper runs on without its name; and so the place is empty, as the next command must find it.
+    ...(canHide ? [`rm -f ${privatePlace}/sh`] : []),
+    `IFS= read -r ${mark} && IFS= read -r sight && IFS= read -r variables || exit 0`,
+    '(eval "$sight") || exit 0',
     'count_kills',
     `echo "$${mark} ready $kills"; echo "$${mark} ready" >&9`,
     // At the end of the input a shell empties what it was to read into.
@@ -133,9 +145,11 @@ export const keeperCommand = (traits: KeeperTraits, title: string): readonly str
   script(traits),
 ]
 
-/** The first two lines. */
-export const openingLines = (nonce: string, env: Readonly<Record<string, string>>): string =>
-  `${nonce}\n${['true', ...exportsOf(env)].join('; ')}\n`
+/** The first three lines. `sight` is looked at before the keeper says that it is ready. */
+export const openingLines = (nonce: string, env: Readonly<Record<string, string>>, sight: readonly string[]): string =>
+  `${nonce}\n${['true', ...sight].join('; ')}\n${variablesLine(env)}\n`
+
+const variablesLine = (env: Readonly<Record<string, string>>): string => ['true', ...exportsOf(env)].join('; ')
 
 export const requestLines = (nonce: string, request: Command, limits?: CommandLimits): string =>
   `${nonce}\n${steps(request, limits)}\n`
@@ -195,29 +209,62 @@ export const terminalCommand = ({ cols, rows }: TerminalSize): readonly string[]
   String(rows),
 ]
 
+/** Where a container of one command finds pipes that lead past docker. */
+export const ownPipesPlace = '/.glovebox/pipes'
+const ownPipes = { stdout: `${ownPipesPlace}/out`, stderr: `${ownPipesPlace}/err` } as const
+
+/** What the first process of a container of one command says on docker's way, where its output has ways of its own. */
+export const onceMark = 'glovebox'
+
 /**
  * One command in a container of its own, which ends with it: its first process reads the same lines, and nothing after them. As it
  * goes, the kernel ends all that the command has started.
  */
-export const onceCommand: readonly string[] = [
-  '-c',
-  'exec env -i /bin/sh -c "$0"',
-  [
-    `${lineBreak}='\n'`,
-    'exec 9>&2 2>/dev/null',
-    `IFS= read -r ${mark} && IFS= read -r variables && IFS= read -r request || exit 125`,
-    '(echo 1000 >/proc/self/oom_score_adj; eval "$variables; $request"; exec 0</dev/null 2>&9 9>&-; exec "$@")',
-  ].join('\n'),
-]
+export const onceCommand = ({ hasOwnPipes }: { readonly hasOwnPipes: boolean }): readonly string[] =>
+  hasOwnPipes ? ['-c', bootHidden, onceMark, tellingOnce] : ['-c', 'exec env -i /bin/sh -c "$0"', plainOnce]
+
+const readLines = `IFS= read -r ${mark} && IFS= read -r variables && IFS= read -r request || exit 125`
+
+const plainOnce = [
+  `${lineBreak}='\n'`,
+  'exec 9>&2 2>/dev/null',
+  readLines,
+  '(echo 1000 >/proc/self/oom_score_adj; eval "$variables; $request"; exec 0</dev/null 2>&9 9>&-; exec "$@")',
+].join('\n')
+
+/**
+ * It tells the end itself, when nothing runs any more and nobody but it has the pipes: Docker takes half as long again to find that out.
+ * Of one that was killed it says nothing, since the daemon must be asked whether it was for want of memory.
+ * SECURITY: hidden as the keeper is; a command could else tell its end, and change its artifacts behind it.
+ * test/attacks/execs: "a command of an exec cannot tell its own end and go on"
+ */
+const tellingOnce = [
+  usualPath,
+  `${lineBreak}='\n'`,
+  `[ -p ${ownPipes.stdout} ] && [ -p ${ownPipes.stderr} ] || exit 125`,
+  `exec 8>&1 >${ownPipes.stdout} 9>${ownPipes.stderr} 2>/dev/null`,
+  ...leap,
+  endAll,
+  readLines,
+  '(',
+  '  (echo 1000 >/proc/self/oom_score_adj; eval "$variables; $request"; exec 0</dev/null 2>&9 8>&- 9>&-; leap "$@")',
+  '  code=$?; most=2; end_all; exit "$code"',
+  ')',
+  'code=$?; most=1; end_all',
+  `[ "$code" = ${codeOfKilled} ] && exit "$code"`,
+  'exec >&- 9>&-',
+  `echo "$${mark} exit $code" >&8`,
+  'exit "$code"',
+].join('\n')
 
 export const besideLines = (
   nonce: string,
   env: Readonly<Record<string, string>>,
   request: Command,
   limits?: CommandLimits,
-): string => `${openingLines(nonce, env)}${steps(request, limits)}\n`
+): string => `${nonce}\n${variablesLine(env)}\n${steps(request, limits)}\n`
 
-function steps({ argv, cwd, env, secrets }: Command, limits?: CommandLimits): string {
+export function steps({ argv, cwd, env, secrets }: Command, limits?: CommandLimits): string {
   return [
     // SECURITY: by the process that is about to become the command, which can take less but never more for itself afterwards.
     // test/attacks/recycle: "a claim's narrower limits hold from its first command"
@@ -242,11 +289,12 @@ function writeSecret({ name, bytes }: SecretFile): string {
   return `(umask 0377; printf ${value} >${secretsDirectory}/${name}) || { echo "$${mark} unwritten"; exit 125; }`
 }
 
-const exportsOf = (env: Readonly<Record<string, string>>): readonly string[] =>
+export const exportsOf = (env: Readonly<Record<string, string>>): readonly string[] =>
   Object.entries(env).map(([name, value]) => `command export ${name}=${quote(value)}`)
 
 export const canBeKept = (env: Readonly<Record<string, string>>): boolean =>
   !Object.keys(env).some((name) => name.startsWith(ownPrefix))
 
 /** A line break inside would end the line. */
-const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`).replaceAll('\n', `'"$${lineBreak}"'`)}'`
+export const quote = (text: string): string =>
+  `'${text.replaceAll("'", `'\\''`).replaceAll('\n', `'"$${lineBreak}"'`)}'`

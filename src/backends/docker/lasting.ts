@@ -1,107 +1,121 @@
 // One command in a container of its own that goes on when we die. A shell beside it, on the host and out of the guest's reach,
-// outlives us too: it holds docker's end of the pipes, keeps the head of each output in a file, drains the rest, and writes down
-// with what docker ended. A later process reads on where an earlier one stopped. Where the shell is gone, or docker lost its hold
-// on the container, nobody can know the end, and it is said to be lost.
+// outlives us too: it holds the pipes, keeps the head of each output in a file, drains the rest, and writes down how the command
+// ended: by the word of the container's first process, or else with what docker ended. A later process reads on where an earlier one
+// stopped. Where the shell is gone, or docker lost its hold on the container and with it the output, nobody can know the end, and it
+// is said to be lost; what still runs of it is ended.
 import {
+  chmodSync,
   chownSync,
   existsSync,
   mkdirSync,
   readFileSync,
   readdirSync,
-  rmSync,
   statSync,
-  truncateSync,
   writeFileSync,
 } from 'node:fs'
 import { uptime } from 'node:os'
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import type { Plan, SandboxSpec } from '../../contract/backend.ts'
-import type { SandboxId } from '../../contract/ids.ts'
-import type { LastingCommand, LastingCommands, LastingRequest } from '../../contract/lasting.ts'
+import { isSandboxId, type SandboxId } from '../../contract/ids.ts'
+import type { LastingCommands, LastingRequest } from '../../contract/lasting.ts'
 import type { HostPath, Mount } from '../../contract/mount.ts'
 import { openProtection } from '../../guards/protection.ts'
 import { sweepPlaceholders } from '../../guards/placeholders.ts'
+import { GloveboxError } from '../../errors/error.ts'
 import { withCatalog } from '../../paths/catalog-mount.ts'
 import { openHostFiles } from '../../paths/host-files.ts'
-import { identityOf, isAlive, type ProcessIdentity } from '../../process/identity.ts'
-import type { DockerCli } from './cli.ts'
+import { removeTree } from '../../paths/remove-tree.ts'
+import { identityOf, isAlive, ownIdentity, type ProcessIdentity } from '../../process/identity.ts'
+import { nameOfDirectory } from '../../process/installation.ts'
 import { runArguments, type Guest } from './compile.ts'
-import { exitOfContainer } from './container-exit.ts'
 import type { Containers } from './containers.ts'
 import type { DockerFacts } from './facts.ts'
 import { chooseGuest } from './guest.ts'
-import { besideLines, onceCommand } from './keeper.ts'
+import type { Endings } from './ending.ts'
+import { endHolder } from './holder.ts'
+import { holdingArguments, holdingScript, idIn, isToldIn, pipesIn, wordsLine, type Held } from './holding.ts'
+import { besideLines, onceCommand, onceMark, ownPipesPlace } from './keeper.ts'
+import { onceLines } from './once-lines.ts'
 import { openLayout, type Laid } from './layout.ts'
-import { followSpool } from './spool.ts'
+import { commandAt, type Begun } from './lasting-command.ts'
+import { mountOperand } from './operands.ts'
+import type { WatchedDocker } from './watched.ts'
 
 export interface LastingParts {
-  readonly facts: DockerFacts
-  readonly cli: DockerCli
+  /** As they are now: the image may be another one than at first. */
+  readonly facts: () => DockerFacts
+  readonly docker: WatchedDocker
   readonly containers: Containers
+  readonly endings: Endings
   readonly stateDir: HostPath
+  /**
+   * Where the commands' spools lie. Servers that take over from each other have the same one, also where each has a state directory of its
+   * own; and those that know nothing of each other's commands have not, also where they share one.
+   */
+  readonly place: HostPath
 }
 
-/** What a later process must know. */
-interface Begun {
-  readonly name: string
-  readonly shell: ProcessIdentity
-  readonly uptimeMs: number
-}
-
-const rootOf = (stateDir: string): string => join(stateDir, 'docker', 'lasting')
-
-/**
- * `$0` is docker. The words of its command line come first on the input, and then three lines for the container. Whoever writes them
- * may be killed in the middle: nothing is begun before all of them are there, since half a command would end as one that failed.
- */
-const holdingScript = [
-  "line_break='\n'",
-  'out=$1; err=$2; dir=$3',
-  'IFS= read -r words && IFS= read -r mark && IFS= read -r variables && IFS= read -r request || exit 0',
-  ': >"$dir/told" || exit 0',
-  'eval "set -- $words"',
-  // Not `head`, which holds back what it has until it is much. The kernel ends the first `cat` at the limit.
-  'keep() { (ulimit -c 0; ulimit -f "$1"; exec cat >"$2"); cat >/dev/null; }',
-  // Built in, so that no other process sees a value among its arguments.
-  'tell() { printf "%s\\n" "$mark" "$variables" "$request" 2>/dev/null; }',
-  'run() { tell 3>&- | "$0" "$@" 3>&-; echo $? >"$dir/code"; }',
-  '{ run "$@" 2>&1 1>&3 | keep "$err" "$dir/stderr"; } 3>&1 | keep "$out" "$dir/stdout"',
-  'mv "$dir/code" "$dir/status"',
-].join('\n')
-
-/** One byte beyond the limit, at least, tells that there was more. Some shells count in kilobytes, and keep twice as much. */
-const blocksFor = (bytes: number): string => String(Math.ceil((bytes + 1) / 512))
-
-const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`).replaceAll('\n', `'"$line_break"'`)}'`
-
-export function openLasting(parts: LastingParts): LastingCommands {
-  const { cli, containers, stateDir } = parts
-  const root = rootOf(stateDir)
+export function openLasting(given: LastingParts): LastingCommands {
+  const { docker, containers, endings, stateDir, place: root } = given
+  const at = (id: SandboxId, begun: Begun) => commandAt({ docker, endings, stateDir, place: join(root, id) }, id, begun)
+  // A pipe is one only for processes under the same kernel, and gVisor's is another.
+  const hasOwnPipes = given.facts().showsInodes
 
   const start: LastingCommands['start'] = async (id, plan, request) => {
+    docker.refuseIfAway()
+    const facts = given.facts()
     const place = join(root, id)
     mkdirSync(place, { recursive: true, mode: 0o700 })
-    const holder = cli.startAside(holdingScript, [
-      blocksFor(request.maxStdoutBytes),
-      blocksFor(request.maxStderrBytes),
-      place,
-    ])
-    const begun: Begun = { name: `glovebox-${id}`, shell: identityOf(holder.pid), uptimeMs: uptime() * 1000 }
+    mkdirSync(pipesIn(place))
+    chmodSync(pipesIn(place), 0o755)
+    const { holder, shell } = startHolder(place, { ...request, hasOwnPipes })
+    const begun: Begun = {
+      name: `glovebox-${id}`,
+      shell,
+      uptimeMs: uptime() * 1000,
+      owner: ownIdentity(),
+      stateDir,
+      hasOwnPipes,
+    }
     try {
-      const { spec, laid, guest } = await lay(parts, { id, plan, place, owner: begun.shell, request })
-      const labels = { ...containers.labels(id), lasting: '1' }
-      const words = onceArguments(
-        runArguments(spec, parts.facts, { name: begun.name, labels, guest, bounds: laid.bounds, title: '' }),
-      )
+      // Before anything is waited for: whoever takes us for dead meanwhile must see that there is a shell that can still be told something.
       writeFileSync(join(place, 'begun.json'), JSON.stringify(begun), { mode: 0o600 })
-      const lines = besideLines('glovebox', spec.env, request)
-      holder.stdin.end(`${words.map(quote).join(' ')}\n${lines}`)
-      return commandAt(parts, place, begun)
+      const { spec, laid, guest } = await lay({ facts, stateDir }, { id, plan, place, owner: begun.shell, request })
+      const labels = { ...containers.labels(id), lasting: nameOfDirectory(root) }
+      const words = onceArguments(
+        runArguments(spec, facts, {
+          name: begun.name,
+          idFile: idIn(place),
+          labels,
+          guest,
+          bounds: laid.bounds,
+          title: '',
+          searches: false,
+        }),
+        { place, hasOwnPipes },
+      )
+      const lines = hasOwnPipes ? onceLines(spec.env, request, laid.inodes) : besideLines(onceMark, spec.env, request)
+      request.onBeginning?.()
+      holder.stdin.end(`${wordsLine(words)}${lines}`)
+      return at(id, begun)
     } catch (error) {
-      // Without a word it ends, and has started nothing.
+      // Without a word it has started nothing; but it may still be making its pipes.
+      await endHolder(shell)
       holder.stdin.destroy()
       await sweepPlaceholders(stateDir)
-      rmSync(place, { recursive: true, force: true })
+      await removeTree(place)
+      throw error
+    }
+  }
+
+  const startHolder = (place: string, held: Held) => {
+    const holder = docker.cli.startAside(holdingScript(held), holdingArguments(place, held))
+    try {
+      return { holder, shell: identityOf(holder.pid) }
+    } catch (error) {
+      // It ends with its input, and has been told nothing.
+      holder.stdin.destroy()
       throw error
     }
   }
@@ -110,24 +124,41 @@ export function openLasting(parts: LastingParts): LastingCommands {
     start,
     find: async (id) => {
       const place = join(root, id)
+      if (!existsSync(place)) return undefined
       const begun = readBegun(place)
-      if (begun === undefined) return existsSync(place) ? 'unbegun' : undefined
-      return (await wasTold(place, begun)) ? commandAt(parts, place, begun) : 'unbegun'
+      if (begun !== undefined && (await wasTold(place, begun))) return at(id, begun)
+      return isUnbegun(place, begun) ? 'unbegun' : undefined
     },
     async sweep(keep) {
-      const listed = (await containers.list()).filter(({ lasting, orphaned, ours }) => lasting && (orphaned || ours))
-      const places = existsSync(root) ? readdirSync(root) : []
+      // Its name is made with the first spool.
+      if (!existsSync(root)) return
+      const listed = await containers.listLasting(nameOfDirectory(root))
+      const places = readdirSync(root).filter(isSandboxId)
       const kept = await keep()
-      await containers.remove(...listed.filter(({ sandbox }) => !kept.has(sandbox)).map(({ name }) => name))
+      const doomed = listed.filter(({ orphaned, ours, sandbox }) => (orphaned || ours) && !kept.has(sandbox))
+      const areGone = await containers.remove(...doomed.map(({ name }) => name))
+      const faults: unknown[] = areGone ? [] : [notRemoved()]
+      // What runs in one that is there has its HOME in its place.
+      const there = new Set(listed.filter((each) => !areGone || !doomed.includes(each)).map(({ sandbox }) => sandbox))
       for (const name of places) {
-        const begun = readBegun(join(root, name))
-        if (kept.has(name) || (begun !== undefined && isAlive(begun.shell))) continue
-        rmSync(join(root, name), { recursive: true, force: true })
+        if (kept.has(name) || there.has(name) || isInUse(join(root, name))) continue
+        // One that stays must not keep the others.
+        await removeTree(join(root, name)).catch((error: unknown) => faults.push(error))
       }
       await sweepPlaceholders(stateDir)
+      if (faults.length > 0) throw faults[0]
     },
   }
 }
+
+const notRemoved = (): GloveboxError =>
+  new GloveboxError(
+    'BACKEND_UNAVAILABLE',
+    'Cannot take away what is left: the Docker daemon has not removed its containers',
+    {
+      hint: '`docker info` tells whether it answers. It is tried again.',
+    },
+  )
 
 interface Laying {
   readonly id: SandboxId
@@ -139,7 +170,7 @@ interface Laying {
 
 /** HOME lies with the spool, and the stand-ins for protected names belong to the shell: both go on without us. */
 async function lay(
-  { facts, stateDir }: LastingParts,
+  { facts, stateDir }: { readonly facts: DockerFacts; readonly stateDir: HostPath },
   { id, plan, place, owner, request }: Laying,
 ): Promise<{ readonly spec: SandboxSpec; readonly laid: Laid; readonly guest: Guest }> {
   const home = makeHome(place)
@@ -176,27 +207,45 @@ function makeHome(place: string): HostPath {
 }
 
 /** The same walls and limits, for a container that is asked how it ended before it is removed. */
-function onceArguments(args: readonly string[]): readonly string[] {
+function onceArguments(
+  args: readonly string[],
+  { place, hasOwnPipes }: { readonly place: string; readonly hasOwnPipes: boolean },
+): readonly string[] {
   const image = args.indexOf('--') + 1
-  return [...args.slice(0, image + 1).filter((word) => word !== '--rm'), ...onceCommand]
+  // Read-only: a pipe can be written there all the same, and nothing can be made beside it.
+  const bound = ['type=bind', `source=${pipesIn(place)}`, `target=${ownPipesPlace}`, 'readonly']
+  const [verb = 'run', ...flags] = args.slice(0, image - 1).filter((word) => word !== '--rm')
+  const more = hasOwnPipes ? ['--mount', mountOperand(bound)] : []
+  return [verb, ...more, ...flags, '--', args[image] ?? '', ...onceCommand({ hasOwnPipes })]
 }
 
 /** A shell that was told nothing ends with the one that could have told it, and has begun nothing. */
 async function wasTold(place: string, { shell }: Begun): Promise<boolean> {
   const until = performance.now() + 5000
-  const isTold = (): boolean => existsSync(join(place, 'told'))
+  const isTold = (): boolean => existsSync(isToldIn(place))
   while (!isTold() && isAlive(shell) && performance.now() < until)
     await new Promise((resolve) => setTimeout(resolve, 10))
   return isTold() || isAlive(shell)
 }
 
-/** SECURITY: what was handed on has been redacted, and this has not. Its length stays: it tells whoever comes after us how much there was.
- * test/attacks/vault-records: "a value that a command printed or kept is in no record of its exec" */
-function blank(path: string): void {
-  if (!existsSync(path)) return
-  const { size } = statSync(path)
-  truncateSync(path, 0)
-  truncateSync(path, size)
+/**
+ * By one that lives: the shell writes there, or its server has yet to read what is written. We know what we use ourselves. No exec that is
+ * open names it, so that what was told nothing until now never will be.
+ */
+function isInUse(place: string): boolean {
+  const begun = existsSync(isToldIn(place)) ? readBegun(place) : undefined
+  if (begun === undefined) return false
+  return isAlive(begun.shell) || (isAlive(begun.owner) && !isDeepStrictEqual(begun.owner, ownIdentity()))
+}
+
+/**
+ * What nobody was told has not begun. Nothing of the spool is synced, though: behind a power cut anything may be missing that was there, and
+ * of what lay there before it nothing is certain.
+ */
+function isUnbegun(place: string, begun: Begun | undefined): boolean {
+  if (begun !== undefined) return begun.shell.bootId === ownIdentity().bootId
+  const bootedMs = Date.now() - uptime() * 1000
+  return !existsSync(isToldIn(place)) && !existsSync(idIn(place)) && statSync(place).mtimeMs > bootedMs
 }
 
 function readBegun(place: string): Begun | undefined {
@@ -204,51 +253,5 @@ function readBegun(place: string): Begun | undefined {
     return JSON.parse(readFileSync(join(place, 'begun.json'), 'utf8')) as Begun
   } catch {
     return undefined
-  }
-}
-
-function commandAt(
-  { cli, containers, stateDir }: LastingParts,
-  place: string,
-  { name, shell, uptimeMs }: Begun,
-): LastingCommand {
-  let isKilled = false
-  let hasExited = false
-  const kill = (): void => {
-    isKilled = true
-    void removeSoon()
-  }
-  /** One that is just being made is not there yet, and would be in a moment. */
-  const removeSoon = async (): Promise<void> => {
-    const until = performance.now() + 10_000
-    while (isAlive(shell) && performance.now() < until) {
-      await containers.remove(name)
-      await new Promise((resolve) => setTimeout(resolve, 100))
-    }
-  }
-  return {
-    elapsedMs: () => uptime() * 1000 - uptimeMs,
-    kill,
-    async follow(options) {
-      const ended = await followSpool(place, options, () => isAlive(shell))
-      if (isKilled) return { signal: 'SIGKILL' }
-      if (ended === undefined) return { lost: 'the shell that held its pipes is gone' }
-      const said = (): string => readFileSync(join(place, 'stderr'), 'utf8')
-      const exit = await exitOfContainer(cli, name, { code: ended, said })
-      hasExited = exit.code !== undefined || exit.signal !== undefined
-      return exit
-    },
-    async close() {
-      // One that has exited is asked again by whoever comes after us, if we die before its end is written down.
-      if (!hasExited) await containers.remove(name)
-      const until = performance.now() + 5000
-      while (isAlive(shell) && performance.now() < until) await new Promise((resolve) => setTimeout(resolve, 20))
-      for (const output of ['stdout', 'stderr']) blank(join(place, output))
-      await sweepPlaceholders(stateDir)
-    },
-    async forget() {
-      await containers.remove(name)
-      rmSync(place, { recursive: true, force: true })
-    },
   }
 }

@@ -1,13 +1,25 @@
-// Is docker usable here, and if not, what mends it? The daemon, the runtime and the image were asked for when the backend was
-// opened; here the rest is asked by trying: does a container start, and does it see what this host would mount into it?
+// Is docker usable here, and if not, what mends it? The daemon and the runtime were asked for when the backend was opened. Here it is
+// asked whether the image is still there, and the rest by trying: does a container start, and does it see what this host would mount
+// into it?
 import type { Probe } from '../../contract/backend.ts'
 import type { DockerCli } from './cli.ts'
-import { firstLine, type DockerFacts } from './facts.ts'
+import { firstLine, unreachable, type DockerFacts } from './facts.ts'
+import type { HeldImage } from './image.ts'
 import { mountOperand } from './operands.ts'
+import { smallestQuestion } from './watched.ts'
 
-export async function probeDocker(cli: DockerCli, facts: DockerFacts): Promise<Probe> {
+const answerMs = 5000
+
+export async function probeDocker(cli: DockerCli, image: HeldImage): Promise<Probe> {
+  const missing = await image.missing()
+  const facts = image.facts()
   const version = `${facts.version}${facts.runtime === undefined ? '' : ` with ${facts.runtime}`}`
-  const { code, stderr } = await cli.ask([
+  const details = { cli: facts.cliPath, context: facts.context }
+  // A container may take long to start where much is going on. Whether anybody answers at all is known sooner.
+  const first = await cli.ask(smallestQuestion, { deadlineMs: answerMs, unlessAway: true })
+  if (first.code !== 0) return { available: false, version, details, ...unreachable(first.stderr) }
+  if (missing !== undefined) return { available: false, version, details, ...missing }
+  const words = [
     'run',
     '--rm',
     '--pull=never',
@@ -27,8 +39,9 @@ export async function probeDocker(cli: DockerCli, facts: DockerFacts): Promise<P
     facts.imageId,
     '-c',
     'command -v cp rm env >/dev/null && test -x /.glovebox/rg',
-  ])
-  const details = { cli: facts.cliPath, context: facts.context }
+  ]
+  const { code, stderr, isAway } = await cli.ask(words, { unlessAway: true })
+  if (isAway === true) return { available: false, version, details, ...unreachable(stderr) }
   if (code === 0) return { available: true, version, details, notes: notesFor(facts) }
   const said = firstLine(stderr)
   return { available: false, version, details, reason: said === '' ? unfit(facts) : said, fix: fixFor(said, facts) }

@@ -1,0 +1,77 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { platform } from 'node:process'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { holdingArguments, holdingScript, pipesIn, wordsLine } from './holding.ts'
+
+describe.skipIf(platform !== 'linux')('the shell that holds the pipes of a lasting command [needs /dev/full]', () => {
+  let ground: string
+  let place: string
+  beforeEach(() => {
+    ground = mkdtempSync(join(tmpdir(), 'glovebox-holding-'))
+    place = join(ground, 'place')
+    mkdirSync(pipesIn(place), { recursive: true })
+  })
+  afterEach(() => rmSync(ground, { recursive: true, force: true }))
+
+  /** Docker's part is played by a script, which is told the three lines and says what it is asked to. */
+  const hold = async (docker: string, { hasOwnPipes, under = [] }: { hasOwnPipes: boolean; under?: string[] }) => {
+    const file = join(ground, 'docker')
+    writeFileSync(file, `#!/bin/sh\ncat >/dev/null; cd ${place} || exit\n${docker}\n`)
+    chmodSync(file, 0o755)
+    const held = { hasOwnPipes, maxStdoutBytes: 1000, maxStderrBytes: 1000 }
+    const words = [...under, '/bin/sh', '-c', holdingScript(held), file, ...holdingArguments(place, held)]
+    const shell = spawn('env', words, { stdio: ['pipe', 'pipe', 'ignore'] })
+    shell.stdin.end(`${wordsLine(['word'])}mark\nvariables\nrequest\n`)
+    const said: Buffer[] = []
+    shell.stdout.on('data', (bytes: Buffer) => said.push(bytes))
+    await once(shell, 'close')
+    return Buffer.concat(said).toString()
+  }
+  const statusOf = (): string => readFileSync(join(place, 'status'), 'utf8').trimEnd()
+  const both = [
+    { hasOwnPipes: true, say: 'echo hello >pipes/out', tell: 'echo "glovebox exit 7"', told: 'exit 7' },
+    { hasOwnPipes: false, say: 'echo hello', tell: 'exit 7', told: '7' },
+  ]
+
+  it.each(both)('writes down the output and the end: $told', async ({ hasOwnPipes, say, tell, told }) => {
+    await hold(`${say}; ${tell}`, { hasOwnPipes })
+    expect([readFileSync(join(place, 'stdout'), 'utf8'), statusOf()]).toEqual(['hello\n', told])
+  })
+
+  it.each(both)(
+    'keeps no more than it may, and says nothing of that: $told',
+    async ({ hasOwnPipes, say, tell, told }) => {
+      await hold(`for i in $(seq 1000); do ${say}; done; ${tell}`, { hasOwnPipes })
+      expect([readFileSync(join(place, 'stdout')).length, statusOf()]).toEqual([1024, told])
+    },
+  )
+
+  it.each(both)('says that the disk was full, whatever the command says: $told', async ({ hasOwnPipes, say, tell }) => {
+    symlinkSync('/dev/full', join(place, 'stdout'))
+    await hold(`${say}; ${tell}`, { hasOwnPipes })
+    expect(statusOf()).toBe('full')
+  })
+
+  it.each(both)('says that output could not be kept: $told', async ({ hasOwnPipes, say, tell }) => {
+    mkdirSync(join(place, 'stdout'))
+    await hold(`${say}; ${tell}`, { hasOwnPipes })
+    expect(statusOf()).toBe('fault')
+  })
+
+  it.skipIf(process.getuid?.() !== 0).each(both)(
+    'writes the end down where there is no room left: $told [needs root]',
+    async ({ hasOwnPipes, say, tell, told }) => {
+      // In a mount namespace of its own, which goes with it.
+      const script = 'mount -t tmpfs -o size=64k,mode=700 none "$0" && mkdir "$0/pipes" && "$@"; cat "$0/status"'
+      const under = ['unshare', '-m', '--propagation', 'private', '/bin/sh', '-c', script, place]
+      const fill = 'cat /dev/zero >fill 2>/dev/null'
+      expect((await hold(`${fill}; ${say}; ${tell}`, { hasOwnPipes, under })).trimEnd()).toBe('full')
+      const fillLater = `${say}; until [ -s stdout ]; do sleep 0.01; done; ${fill}; ${tell}`
+      expect((await hold(fillLater, { hasOwnPipes, under })).trimEnd()).toBe(told)
+    },
+  )
+})
