@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { denialKinds } from '../contract/denial.ts'
 import type { ExecResult } from '../contract/exec.ts'
 
-export const bytesPerMebibyte = 1024 * 1024
+const bytesPerMebibyte = 1024 * 1024
 /** The largest content that passes through one file action. */
 export const maxContentBytes = 16 * bytesPerMebibyte
 

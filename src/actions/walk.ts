@@ -26,7 +26,7 @@ export interface WalkEnd {
   readonly unreadable: readonly GuestPath[]
 }
 
-export const maxUnreadable = 100
+const maxUnreadable = 100
 
 /** Depth first, by name. The visitor returns false to stop; the walk then counts as truncated. */
 export async function walk(

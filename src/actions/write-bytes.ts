@@ -1,10 +1,8 @@
 import { z } from 'zod'
-import { parseGuestPath } from '../paths/guest.ts'
 import { defineAction } from './define.ts'
 import { hashField, maxContentBytes, pathField } from './schemas.ts'
 import { fromBase64 } from './text/base64.ts'
-import { sha256Hex } from './text/strict.ts'
-import { writtenSchema } from './write-text.ts'
+import { writeWhole, writtenSchema } from './write-whole.ts'
 
 export const writeBytes = defineAction({
   name: 'write_bytes',
@@ -17,13 +15,5 @@ export const writeBytes = defineAction({
   }),
   output: writtenSchema,
   effect: 'write',
-  async perform(context, input) {
-    const path = parseGuestPath(input.path, context.cwd)
-    const bytes = fromBase64(input.base64)
-    const { created } = await context.boundary.files.write(path, bytes, {
-      parents: input.parents,
-      ...(input.expectedSha256 === undefined ? {} : { expectedSha256: input.expectedSha256 }),
-    })
-    return { path, created, bytes: bytes.length, sha256: sha256Hex(bytes) }
-  },
+  perform: async (context, input) => writeWhole(context, input, fromBase64(input.base64)),
 })

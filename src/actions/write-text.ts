@@ -1,15 +1,8 @@
 import { z } from 'zod'
-import { parseGuestPath } from '../paths/guest.ts'
 import { defineAction } from './define.ts'
 import { hashField, pathField, textField } from './schemas.ts'
-import { encodeText, sha256Hex } from './text/strict.ts'
-
-export const writtenSchema = z.strictObject({
-  path: z.string(),
-  created: z.boolean(),
-  bytes: z.int().nonnegative(),
-  sha256: z.string(),
-})
+import { encodeText } from './text/strict.ts'
+import { writeWhole, writtenSchema } from './write-whole.ts'
 
 export const writeText = defineAction({
   name: 'write_text',
@@ -22,13 +15,5 @@ export const writeText = defineAction({
   }),
   output: writtenSchema,
   effect: 'write',
-  async perform(context, input) {
-    const path = parseGuestPath(input.path, context.cwd)
-    const bytes = encodeText(input.text)
-    const { created } = await context.boundary.files.write(path, bytes, {
-      parents: input.parents,
-      ...(input.expectedSha256 === undefined ? {} : { expectedSha256: input.expectedSha256 }),
-    })
-    return { path, created, bytes: bytes.length, sha256: sha256Hex(bytes) }
-  },
+  perform: async (context, input) => writeWhole(context, input, encodeText(input.text)),
 })

@@ -21,6 +21,7 @@ export interface Chain {
   /** Records that no head covers yet. */
   readonly unsigned: number
   readonly openCount: number
+  openOf(actor: string): number
   /** Looks at the disk. Comes first whenever the lock was taken. */
   catchUp(): Promise<void>
   /** What must be recorded before anything else: repairs, and ends of intents whose process is gone. */
@@ -115,6 +116,7 @@ export function openChain(options: ChainOptions): Chain {
     get openCount() {
       return state?.intents.count ?? 0
     },
+    openOf: (actor) => state?.intents.countOf(actor) ?? 0,
     async catchUp() {
       isCaughtUp = false
       if (failure !== undefined) throw failure

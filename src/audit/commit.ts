@@ -77,9 +77,21 @@ export async function commit(place: AuditPlace, chain: Chain, batch: readonly Wa
   return done
 }
 
+/**
+ * Whoever has fewer open than there is room for may open another. So one alone has half of them at most, and n together leave as much
+ * as each of them has: somebody who has none open always finds room.
+ */
 function refuseTooMany(chain: Chain, batch: readonly Waiting[]): readonly Waiting[] {
   let room = mostOpenIntents - chain.openCount
-  return keep(batch, ({ record }) => record.outcome !== 'intent' || room-- > 0, tooMany)
+  const begun = new Map<string, number>()
+  const mayBegin = (actor: string): boolean => {
+    const own = begun.get(actor) ?? chain.openOf(actor)
+    if (own >= room) return false
+    begun.set(actor, own + 1)
+    room -= 1
+    return true
+  }
+  return keep(batch, ({ record }) => record.outcome !== 'intent' || mayBegin(record.actor), tooMany)
 }
 
 const tooMany = (): GloveboxError =>

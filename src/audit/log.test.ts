@@ -42,6 +42,30 @@ describe('the audit log', () => {
     expect(sizes.length).toBeGreaterThan(5)
   })
 
+  it('has room for the intent of whoever has none open, however many others have', async () => {
+    const audit = await log.open()
+    const opened = async (actor: string, count: number): Promise<number> => {
+      const asked = Array.from({ length: count }, (_, number) => audit.begin({ ...entry(number), actor }))
+      const answers = await Promise.allSettled(asked)
+      for (const each of answers) if (each.status === 'rejected') expect(each.reason).toMatchObject({ code: 'BUSY' })
+      return answers.filter(({ status }) => status === 'fulfilled').length
+    }
+    expect(await opened('token:a', 1100)).toBe(500)
+    for (const [actor, most] of [
+      ['token:b', 250],
+      ['token:c', 125],
+    ] as const)
+      expect(await opened(actor, 600)).toBe(most)
+    expect(await opened('token:d', 1)).toBe(1)
+    // Whoever else has it open counts those of the log, and what has ended no longer.
+    const other = await log.open()
+    await expect(other.begin({ ...entry(1), actor: 'token:a' })).rejects.toMatchObject({ code: 'BUSY' })
+    const one = await other.begin({ ...entry(1), actor: 'token:e' })
+    await one.done()
+    expect(await opened('token:d', 200)).toBe(62)
+    for (const each of [other, audit]) await each.close()
+  })
+
   it('writes the intent before the effect and the outcome after it', async () => {
     const audit = await log.open()
     const during = await audit.perform(entry(1), async () => (await records()).at(-1))

@@ -12,6 +12,7 @@ const longestRecord = 64 * 1024
 
 export interface OpenIntents {
   readonly count: number
+  countOf(actor: string): number
   see(seen: Seen): void
   places(): readonly OpenPlace[]
   /** The ends of those whose process is gone. */
@@ -21,16 +22,30 @@ export interface OpenIntents {
 export function openIntents(place: AuditPlace, known: readonly OpenPlace[]): OpenIntents {
   const own = thisProcess()
   const open = new Map<number, Seen>()
-  for (const [seq, segment, offset] of known)
-    open.set(seq, { record: readRecord(place, segment, offset), segment, offset })
+  const byActor = new Map<string, number>()
+  const count = (actor: string, change: 1 | -1): void => {
+    const sum = (byActor.get(actor) ?? 0) + change
+    if (sum === 0) byActor.delete(actor)
+    else byActor.set(actor, sum)
+  }
+  const add = (seen: Seen): void => {
+    open.set(seen.record.seq, seen)
+    count(seen.record.actor, 1)
+  }
+  const end = (seq: number): void => {
+    const seen = open.get(seq)
+    if (open.delete(seq) && seen !== undefined) count(seen.record.actor, -1)
+  }
+  for (const [, segment, offset] of known) add({ record: readRecord(place, segment, offset), segment, offset })
   return {
     get count() {
       return open.size
     },
+    countOf: (actor) => byActor.get(actor) ?? 0,
     see(seen) {
-      const { outcome, seq, intent } = seen.record
-      if (outcome === 'intent') open.set(seq, seen)
-      else if (intent !== null) open.delete(intent)
+      const { outcome, intent } = seen.record
+      if (outcome === 'intent') add(seen)
+      else if (intent !== null) end(intent)
     },
     places: () => [...open].map(([seq, { segment, offset }]) => [seq, segment, offset]),
     abandoned() {

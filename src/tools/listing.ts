@@ -3,8 +3,8 @@ import { cutEnd } from './cut.ts'
 import { plainName, plainOutput } from './printable.ts'
 import type { GlobShown, GrepShown, ListShown } from './results.ts'
 
-export const maxListCharacters = 20_000
-export const maxSearchCharacters = 50_000
+const maxListCharacters = 20_000
+const maxSearchCharacters = 50_000
 
 const truncatedLine = 'Results truncated. Narrow the path or pattern to see fewer matches.'
 

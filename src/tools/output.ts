@@ -3,7 +3,7 @@ import { cutMiddle } from './cut.ts'
 import { plainOutput } from './printable.ts'
 import type { ExecShown } from './results.ts'
 
-export const maxOutputCharacters = 20_000
+const maxOutputCharacters = 20_000
 
 /** Both streams as one text. Headings only where there are two to tell apart, or only the second. */
 export function joinedOutput(result: ExecShown): string {

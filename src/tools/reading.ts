@@ -2,7 +2,7 @@
 import { headOf } from './cut.ts'
 import type { TextShown } from './results.ts'
 
-export const maxReadCharacters = 50_000
+const maxReadCharacters = 50_000
 /** No character takes more than three bytes per UTF-16 unit, so this is always enough for the text shown. */
 export const maxReadBytes = 3 * maxReadCharacters + 4
 /** Room for the line that says where the text was cut. */

@@ -90,7 +90,7 @@ function checkInput<Input extends z.ZodType>(recipe: ToolRecipe<Input>, input: u
   })
 }
 
-export function errorResult(error: unknown): ToolResult {
+function errorResult(error: unknown): ToolResult {
   const shown = renderForAgent(error)
   const hint = shown.hint === undefined ? '' : `\nHint: ${shown.hint}`
   return { text: `Error [${shown.code}]: ${shown.message}${hint}`, isError: true, structured: { error: shown } }

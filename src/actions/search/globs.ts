@@ -19,7 +19,7 @@ export const ignoreArguments = (names: readonly string[]): readonly string[] =>
 /** One path below the searched directory, left out with all that it holds. The slash ties it to that place. */
 export const excludeArgument = (relative: string): string => `--glob=!${escapeGlob(relative)}/**`
 
-export const escapeGlob = (text: string): string => text.replaceAll(/[\\*?[\]{}!#,]/g, String.raw`\$&`)
+const escapeGlob = (text: string): string => text.replaceAll(/[\\*?[\]{}!#,]/g, String.raw`\$&`)
 
 function refuseMalformed(plain: string, pattern: string): void {
   const refuse = (cause: string, hint: string): never => {

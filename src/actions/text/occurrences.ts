@@ -3,7 +3,7 @@
 // UTF-8 is self-synchronising, so a match of bytes is a match of characters.
 
 /** Every position, overlapping ones too, in order. The visitor returns false to stop. */
-export function eachOccurrence(bytes: Uint8Array, sought: Uint8Array, visit: (position: number) => boolean): void {
+function eachOccurrence(bytes: Uint8Array, sought: Uint8Array, visit: (position: number) => boolean): void {
   if (sought.length === 0) return
   const borders = borderTable(sought)
   let matched = 0

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { cases } from '../../../test/fixtures/cases.ts'
 import { GloveboxError } from '../../errors/error.ts'
 import { openRedaction, type LearningRedaction } from './redaction.ts'
 
@@ -82,7 +83,7 @@ describe('redaction', () => {
           expect(whole).not.toContain(form)
         },
       ),
-      { numRuns: 300 },
+      cases(300),
     )
   })
 
@@ -114,7 +115,7 @@ describe('redaction', () => {
           expect(shown.replaceAll(/\[redacted:[^\]]*\]/g, '|')).toBe(plainly(values, text))
         },
       ),
-      { numRuns: 500 },
+      cases(500),
     )
   })
 
