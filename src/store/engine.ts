@@ -11,7 +11,9 @@ export interface Engine {
   read<T>(work: Work<T>): Promise<T>
   /** In one transaction. Resolves only when it is committed. */
   write<T>(work: Work<T>, options?: WriteOptions): Promise<T>
-  /** Of the engine, as it says itself. */
+  /** The same for steps of the schema, which may take minutes, as may those of another server that are waited for. */
+  change<T>(work: Work<T>): Promise<T>
+  /** Of the engine, as it says itself. Throws where the database takes no writes, and remembers nothing that is read next. */
   version(): Promise<string>
   close(): Promise<void>
 }

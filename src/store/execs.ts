@@ -1,12 +1,20 @@
 // Execs of the API. Whoever changes one names the fence that it was given; a server that was believed dead and comes back
 // finds its fence outdated and changes nothing.
-import type { ExpressionBuilder } from 'kysely'
-import { hasEnded, type ExecFilter, type ExecRow, type ExecTable, type PageRequest } from '../contract/store.ts'
+import { sql, type ExpressionBuilder } from 'kysely'
+import {
+  hasEnded,
+  type ExecFilter,
+  type ExecPageRequest,
+  type ExecRow,
+  type ExecTable,
+  type OpenExec,
+  type PageRequest,
+} from '../contract/store.ts'
 import { GloveboxError } from '../errors/error.ts'
 import { claimNext } from './claim-next.ts'
 import type { Engine } from './engine.ts'
 import { changedColumns, toColumns, toRow } from './exec-row.ts'
-import { claimKey } from './idempotency.ts'
+import { claimKey, releaseKey } from './idempotency.ts'
 import { isOneOf } from './filters.ts'
 import { pageOf, refusePageSize } from './pages.ts'
 import type { Database, ExecColumns, Tables } from './tables.ts'
@@ -22,15 +30,41 @@ export const createExecTable = (engine: Engine): ExecTable => ({
         const claim = await claimKey(database, { ...request, subject: row.exec_id })
         if (claim.outcome !== 'claimed') return claim
       }
-      await insertNew(database, columns)
+      if (!(await insertIfNew(database, columns)))
+        throw new GloveboxError('ALREADY_EXISTS', 'Cannot store the exec: its id is taken')
       return { outcome: 'claimed' as const }
     }, options)
+  },
+  wasInserted: async (row) => {
+    const columns = toColumns(row)
+    // To look is not enough: a commit that is still under way is not seen. Who inserts the same id waits for it; and nobody sees what
+    // is inserted and deleted in one transaction.
+    return await engine.write(
+      async (database) => {
+        if (!(await insertIfNew(database, columns))) return true
+        await database.deleteFrom('sandbox_execs').where('exec_id', '=', row.exec_id).execute()
+        return false
+      },
+      { durability: 'written' },
+    )
   },
   find: (execId) => engine.read(async (database) => await findExec(database, execId)),
   list: async (filter, page) => {
     refusePageSize(page)
-    const rows = await engine.read((database) => select(database, filter, page))
-    return pageOf(rows.map(toRow), page, ({ exec_id }) => exec_id)
+    const limit = page.mostText === undefined ? page.limit : await engine.read((db) => countShort(db, filter, page))
+    const asked = { ...page, limit }
+    const rows = await engine.read((database) => newest(database, filter, asked).selectAll().execute())
+    return pageOf(rows.map(toRow), asked, ({ exec_id }) => exec_id)
+  },
+  listOpen: async (filter, page) => {
+    refusePageSize(page)
+    const columns = ['exec_id', 'owner', 'boundary_id', 'created_at'] as const
+    const rows = await engine.read((database) =>
+      newest(database, { ...filter, status: open }, page)
+        .select(columns)
+        .execute(),
+    )
+    return pageOf(rows as OpenExec[], page, ({ exec_id }) => exec_id)
   },
   count: (filter) =>
     engine.read(async (database) => {
@@ -40,6 +74,17 @@ export const createExecTable = (engine: Engine): ExecTable => ({
         .where((eb) => matches(eb, filter))
         .executeTakeFirstOrThrow()
       return found
+    }),
+  owners: () =>
+    engine.read(async (database) => {
+      const rows = await database
+        .selectFrom('sandbox_execs')
+        .select('owner')
+        .distinct()
+        .where((eb) => isOneOf(eb, open))
+        .where('owner', 'is not', null)
+        .execute()
+      return rows.flatMap(({ owner }) => (owner === null ? [] : [owner]))
     }),
   update: async (execId, fence, change, options) => {
     const columns = changedColumns(change)
@@ -70,17 +115,33 @@ export const createExecTable = (engine: Engine): ExecTable => ({
         .executeTakeFirst()
       return columns === undefined ? undefined : toRow(columns)
     }),
-  requestCancel: (execId, at) =>
+  requestCancel: (execId, { by, at }) =>
     engine.write(async (database) => {
-      await endQueued(database, execId, at)
+      // In one statement: between two of them an exec could go from the one state to the other, and be in neither.
       await database
         .updateTable('sandbox_execs')
-        .set({ cancel_requested_at: at })
+        .set((eb) => ({
+          cancel_requested_at: at,
+          owner: eb.case().when('status', '=', 'QUEUED').then(by).else(eb.ref('owner')).end(),
+          fence: eb('fence', '+', eb.case().when('status', '=', 'QUEUED').then(1).else(0).end()),
+        }))
         .where('exec_id', '=', execId)
-        .where('status', '=', 'RUNNING')
+        .where('status', 'in', open)
         .where('cancel_requested_at', 'is', null)
         .execute()
       return await findExec(database, execId)
+    }),
+  withdraw: (execId, request) =>
+    engine.write(async (database) => {
+      const { numDeletedRows } = await database
+        .deleteFrom('sandbox_execs')
+        .where('exec_id', '=', execId)
+        .where('status', '=', 'QUEUED')
+        .where('cancel_requested_at', 'is', null)
+        .executeTakeFirst()
+      if (numDeletedRows === 0n) return false
+      if (request !== undefined) await releaseKey(database, { ...request, subject: execId })
+      return true
     }),
   restore: async (rows) => {
     for (let from = 0; from < rows.length; from += rowsAtOnce) {
@@ -101,23 +162,13 @@ async function findExec(database: Database, execId: string): Promise<ExecRow | u
   return columns === undefined ? undefined : toRow(columns)
 }
 
-async function insertNew(database: Database, columns: ExecColumns): Promise<void> {
+async function insertIfNew(database: Database, columns: ExecColumns): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await database
     .insertInto('sandbox_execs')
     .values(columns)
     .onConflict((conflict) => conflict.column('exec_id').doNothing())
     .executeTakeFirst()
-  if (numInsertedOrUpdatedRows !== 1n)
-    throw new GloveboxError('ALREADY_EXISTS', 'Cannot store the exec: its id is taken')
-}
-
-async function endQueued(database: Database, execId: string, at: string): Promise<void> {
-  await database
-    .updateTable('sandbox_execs')
-    .set((eb) => ({ status: 'CANCELLED', cancel_requested_at: at, ended_at: at, fence: eb('fence', '+', 1) }))
-    .where('exec_id', '=', execId)
-    .where('status', '=', 'QUEUED')
-    .execute()
+  return numInsertedOrUpdatedRows === 1n
 }
 
 async function replace(database: Database, columns: ExecColumns): Promise<void> {
@@ -131,10 +182,10 @@ async function replace(database: Database, columns: ExecColumns): Promise<void> 
     .execute()
 }
 
-const select = (database: Database, filter: ExecFilter, { limit, after }: PageRequest): Promise<ExecColumns[]> =>
+/** One row more than the page. */
+const newest = (database: Database, filter: ExecFilter, { limit, after }: PageRequest) =>
   database
     .selectFrom('sandbox_execs')
-    .selectAll()
     .where((eb) => matches(eb, filter))
     .$if(after !== undefined, (query) =>
       query.where((eb) =>
@@ -144,7 +195,16 @@ const select = (database: Database, filter: ExecFilter, { limit, after }: PageRe
     .orderBy('created_at', 'desc')
     .orderBy('exec_id', 'desc')
     .limit(limit + 1)
-    .execute()
+
+/** How many rows of the page are no longer together than was asked for; their text stays in the database. */
+async function countShort(database: Database, filter: ExecFilter, page: ExecPageRequest): Promise<number> {
+  const { limit, mostText = Number.POSITIVE_INFINITY } = page
+  const length = sql<number>`length(cmd) + length(args) + length(env_keys) + length(policy_snapshot)`
+  const rows = await newest(database, filter, page).select(length.as('length')).execute()
+  let total = 0
+  const short = rows.slice(0, limit).findIndex((row) => (total += row.length) > mostText)
+  return short === -1 ? limit : Math.max(1, short)
+}
 
 function matches(eb: ExpressionBuilder<Tables, 'sandbox_execs'>, filter: ExecFilter) {
   const { status, owner, cancel_requested, except = [], ...equal } = filter

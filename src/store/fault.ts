@@ -6,9 +6,10 @@ export const textOfError = (error: unknown): string => (error instanceof Error ?
 
 export const unavailable = (
   cause: string,
-  details: { readonly hint: string; readonly error?: unknown },
+  details: { readonly hint: string; readonly error?: unknown; readonly facts?: GloveboxError['facts'] },
 ): GloveboxError =>
   new GloveboxError('STORE_UNAVAILABLE', `Cannot use the database: ${cause}`, {
     hint: details.hint,
+    ...(details.facts === undefined ? {} : { facts: details.facts }),
     ...(details.error === undefined ? {} : { operatorDetail: textOfError(details.error), cause: details.error }),
   })

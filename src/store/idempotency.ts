@@ -1,6 +1,7 @@
 // One request under one key, however often it is sent and however many servers it reaches at once.
 import type { Claim, IdempotencyRow, IdempotencyTable } from '../contract/idempotency.ts'
 import type { Engine } from './engine.ts'
+import { unavailable } from './fault.ts'
 import type { Database } from './tables.ts'
 import { refuseUnstorable } from './text.ts'
 
@@ -19,16 +20,7 @@ export const createIdempotencyTable = (engine: Engine): IdempotencyTable => ({
         .execute()
     }),
   find: (at) => engine.read((database) => findKey(database, at)),
-  release: ({ project_id, key, subject }) =>
-    engine.write(async (database) => {
-      await database
-        .deleteFrom('idempotency')
-        .where('project_id', '=', project_id)
-        .where('key', '=', key)
-        .where('subject', '=', subject)
-        .where('answer', 'is', null)
-        .execute()
-    }),
+  release: (at) => engine.write((database) => releaseKey(database, at)),
   purge: ({ than }) =>
     engine.write(async (database) => {
       const { numDeletedRows } = await database
@@ -39,20 +31,42 @@ export const createIdempotencyTable = (engine: Engine): IdempotencyTable => ({
     }),
 })
 
+/** One that was there may be given back before it is looked at, and then be taken by another again. */
+const mostTries = 10
+
 /** Inside a transaction of the caller's. On PostgreSQL the insert waits for whoever is just inserting the same key. */
 export async function claimKey(database: Database, asked: Asked): Promise<Claim> {
   const { project_id, key, body_sha256, subject, created_at } = asked
   const row = { project_id, key, body_sha256, subject, created_at, answer: null }
   refuseUnstorable(row)
-  const { numInsertedOrUpdatedRows } = await database
-    .insertInto('idempotency')
-    .values(row)
-    .onConflict((conflict) => conflict.columns(['project_id', 'key']).doNothing())
-    .executeTakeFirst()
-  if (numInsertedOrUpdatedRows === 1n) return { outcome: 'claimed' }
-  const there = await findKey(database, asked)
-  if (there === undefined) throw new Error('an idempotency key vanished while it was looked at')
-  return there.body_sha256 === body_sha256 ? { outcome: 'repeated', row: there } : { outcome: 'mismatch' }
+  for (let tries = 0; tries < mostTries; tries++) {
+    const { numInsertedOrUpdatedRows } = await database
+      .insertInto('idempotency')
+      .values(row)
+      .onConflict((conflict) => conflict.columns(['project_id', 'key']).doNothing())
+      .executeTakeFirst()
+    if (numInsertedOrUpdatedRows === 1n) return { outcome: 'claimed' }
+    const there = await findKey(database, asked)
+    if (there !== undefined)
+      return there.body_sha256 === body_sha256 ? { outcome: 'repeated', row: there } : { outcome: 'mismatch' }
+  }
+  throw unavailable('others took the same key and gave it back', {
+    hint: 'Nothing was written. Try again in a moment.',
+  })
+}
+
+/** Inside a transaction of the caller's. One that has its answer stays. */
+export async function releaseKey(
+  database: Database,
+  { project_id, key, subject }: Pick<Asked, 'project_id' | 'key' | 'subject'>,
+): Promise<void> {
+  await database
+    .deleteFrom('idempotency')
+    .where('project_id', '=', project_id)
+    .where('key', '=', key)
+    .where('subject', '=', subject)
+    .where('answer', 'is', null)
+    .execute()
 }
 
 const findKey = (

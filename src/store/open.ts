@@ -2,19 +2,22 @@
 // a write is there, wholly, once it was answered; that every call ends within a bounded time; and that nothing is repeated
 // which may have happened. It must not know what an exec, a run or a token is for, nor where the files behind them lie.
 import type { Store, StoreHealth } from '../contract/store.ts'
-import { GloveboxError } from '../errors/error.ts'
 import type { Engine } from './engine.ts'
 import { createExecTable } from './execs.ts'
 import { createIdempotencyTable } from './idempotency.ts'
-import { currentSchema, migrate } from './migrations/migrate.ts'
+import { migrate, schemaOf } from './migrations/migrate.ts'
 import { createOwnerTable } from './owners.ts'
 import { createLeases } from './leases.ts'
 import { createRunTable } from './runs.ts'
+import type { OnDamage } from './sqlite/engine.ts'
 import { createTokenTable } from './tokens.ts'
+import { isPostgres, schemeOf, unknownUrl } from './url.ts'
 
 export interface StoreOptions {
-  /** `postgres://…`, `sqlite:<host path>`, or the host path of a SQLite file. */
+  /** `postgres://…`, `sqlite:<host path>`, or the host path of a SQLite file that is ours by its place. */
   readonly url: string
+  /** A damaged SQLite file is put aside, and an empty one begins: for whoever then makes the index anew. Default: it is refused. */
+  readonly onDamage?: OnDamage
   /** As long as a call waits for others that hold a SQLite file. */
   readonly waitMs?: number
   /** PostgreSQL: bounds of connecting and of one query. */
@@ -23,12 +26,14 @@ export interface StoreOptions {
 }
 
 export async function openStore(options: StoreOptions): Promise<Store> {
-  const { engine, quarantined } = await openEngine(options)
+  const { engine, quarantined, unindexedSince, indexed } = await openEngine(options)
   try {
     const { installationId } = await migrate(engine)
     return {
       installationId,
       quarantined,
+      unindexedSince,
+      indexed,
       execs: createExecTable(engine),
       owners: createOwnerTable(engine),
       tokens: createTokenTable(engine),
@@ -44,31 +49,32 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   }
 }
 
+type OpenedEngine = Pick<Store, 'quarantined' | 'unindexedSince' | 'indexed'> & { readonly engine: Engine }
+
 export async function openEngine({
   url,
+  onDamage = 'refuse',
   waitMs,
   connectMs,
   queryMs,
-}: StoreOptions): Promise<{ readonly engine: Engine; readonly quarantined: string | undefined }> {
-  const scheme = /^([a-z][a-z0-9+.-]+):/i.exec(url)?.[1]?.toLowerCase()
-  if (scheme === 'postgres' || scheme === 'postgresql') {
+}: StoreOptions): Promise<OpenedEngine> {
+  if (isPostgres(url)) {
     const { openPostgres } = await import('./postgres/engine.ts')
     const limits = { ...(connectMs === undefined ? {} : { connectMs }), ...(queryMs === undefined ? {} : { queryMs }) }
-    return { engine: await openPostgres({ url, ...limits }), quarantined: undefined }
+    const engine = await openPostgres({ url, ...limits })
+    return { engine, quarantined: undefined, unindexedSince: undefined, indexed: () => {} }
   }
+  const scheme = schemeOf(url)
   const path = scheme === 'sqlite' ? url.replace(/^sqlite:(?:\/\/(?=\/))?/i, '') : url
   if (path === '' || (scheme !== undefined && scheme !== 'sqlite')) throw unknownUrl()
   const { openSqlite } = await import('./sqlite/engine.ts')
-  return await openSqlite({ path, ...(waitMs === undefined ? {} : { waitMs }) })
+  const origin = scheme === undefined ? 'own' : 'named'
+  return await openSqlite({ path, origin, onDamage, ...(waitMs === undefined ? {} : { waitMs }) })
 }
 
 async function healthOf(engine: Engine): Promise<StoreHealth> {
   const begun = performance.now()
   const version = await engine.version()
-  return { kind: engine.kind, version, schema: currentSchema, latencyMs: performance.now() - begun }
+  const schema = await engine.read(schemaOf)
+  return { kind: engine.kind, version, schema, latencyMs: performance.now() - begun }
 }
-
-const unknownUrl = (): GloveboxError =>
-  new GloveboxError('INVALID_SETTINGS', 'Cannot open the database: its URL is of no kind that is known', {
-    hint: 'Write postgres://user@host/name, or sqlite:/path/to/file.db.',
-  })

@@ -6,21 +6,28 @@ import { pageOf, refusePageSize } from './pages.ts'
 import { refuseUnstorable } from './text.ts'
 
 export const createRunTable = (engine: Engine): RunTable => ({
-  put: async (row) => {
+  insert: async (row) => {
     refuseUnstorable({ ...row })
-    // The run's own files are synced: this may vanish with the power, and is rebuilt.
-    await engine.write(
-      async (database) => {
-        await database
-          .insertInto('runs')
-          .values(row)
-          .onConflict((conflict) =>
-            conflict.column('run_id').doUpdateSet(row).where('runs.state_seq', '<=', row.state_seq),
-          )
-          .execute()
-      },
-      { durability: 'written' },
-    )
+    return await engine.write(async (database) => {
+      const { numInsertedOrUpdatedRows } = await database
+        .insertInto('runs')
+        .values(row)
+        .onConflict((conflict) => conflict.column('run_id').doNothing())
+        .executeTakeFirst()
+      return numInsertedOrUpdatedRows === 1n
+    })
+  },
+  put: async (row, options) => {
+    refuseUnstorable({ ...row })
+    await engine.write(async (database) => {
+      await database
+        .insertInto('runs')
+        .values(row)
+        .onConflict((conflict) =>
+          conflict.column('run_id').doUpdateSet(row).where('runs.state_seq', '<=', row.state_seq),
+        )
+        .execute()
+    }, options)
   },
   find: (runId) =>
     engine.read((database) => database.selectFrom('runs').selectAll().where('run_id', '=', runId).executeTakeFirst()),

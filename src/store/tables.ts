@@ -31,6 +31,12 @@ export interface LeaseColumns {
   readonly expires_at: number
 }
 
+/** The count at which a project had its last turn in the queue. */
+export interface TurnColumns {
+  readonly project_id: string
+  readonly turn: number
+}
+
 export interface MetaColumns {
   readonly name: string
   readonly value: string
@@ -44,6 +50,7 @@ export interface Tables {
   runs: RunRow
   meta: MetaColumns
   leases: LeaseColumns
+  turns: TurnColumns
 }
 
 export type Database = Kysely<Tables>

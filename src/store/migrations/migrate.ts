@@ -8,10 +8,11 @@ import { textOfError } from '../fault.ts'
 import type { Database } from '../tables.ts'
 import { first } from './0001-first.ts'
 import { leases } from './0002-leases.ts'
+import { turns } from './0003-turns.ts'
 import { textOf, type Migration, type Schema } from './schema.ts'
 
 /** The place in this list is the version it brings: released steps keep their place for ever. */
-export const migrations: readonly Migration[] = [first, leases]
+export const migrations: readonly Migration[] = [first, leases, turns]
 
 export const currentSchema = migrations.length
 
@@ -36,7 +37,7 @@ export async function migrate(
 }
 
 function bring(engine: Engine, upTo: number): Promise<Migrated> {
-  return engine.write(async (database) => {
+  return engine.change(async (database) => {
     // `create table if not exists` races with itself on PostgreSQL. SQLite's transaction holds the write lock already.
     if (engine.kind === 'postgres') await sql`select pg_advisory_xact_lock(${advisoryLock})`.execute(database)
     const text = textOf(engine.kind)
@@ -50,7 +51,7 @@ function bring(engine: Engine, upTo: number): Promise<Migrated> {
   })
 }
 
-async function schemaOf(database: Database): Promise<number> {
+export async function schemaOf(database: Database): Promise<number> {
   const row = await database.selectFrom('meta').select('value').where('name', '=', 'schema').executeTakeFirst()
   const version = Number(row?.value ?? 0)
   if (!Number.isSafeInteger(version) || version < 0)

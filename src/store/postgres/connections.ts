@@ -3,7 +3,7 @@
 import { Client, Pool, types, type ClientBase, type ClientConfig } from 'pg'
 import { databaseOver } from '../dialect.ts'
 import type { Database } from '../tables.ts'
-import { spoilsConnection } from './faults.ts'
+import { NotConnected, spoilsConnection } from './faults.ts'
 
 export interface Connection {
   readonly client: ClientBase
@@ -60,10 +60,8 @@ export function openConnections(url: string, limits: ConnectionLimits): Connecti
   return {
     async use({ fresh }, work) {
       if (fresh)
-        return await useOnce(new Client(config), (client) =>
-          work({ client, database: databaseOf(client), discard: ignore }),
-        )
-      const client = await pool.connect()
+        return await useOnce(config, (client) => work({ client, database: databaseOf(client), discard: ignore }))
+      const client = await connected(() => pool.connect())
       let spoilt = false
       const discard = (): void => {
         spoilt = true
@@ -81,14 +79,24 @@ export function openConnections(url: string, limits: ConnectionLimits): Connecti
   }
 }
 
-async function useOnce<T>(client: Client, work: (client: Client) => Promise<T>): Promise<T> {
+async function useOnce<T>(config: ClientConfig, work: (client: Client) => Promise<T>): Promise<T> {
+  // The URL is read here.
+  const client = await connected(async () => new Client(config))
   client.on('error', ignore)
   try {
-    await client.connect()
+    await connected(() => client.connect())
     return await work(client)
   } finally {
     // A server that hangs does not say goodbye either.
     client.end().catch(ignore)
+  }
+}
+
+async function connected<T>(connect: () => Promise<T>): Promise<T> {
+  try {
+    return await connect()
+  } catch (error) {
+    throw new NotConnected(error)
   }
 }
 

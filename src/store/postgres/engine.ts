@@ -4,7 +4,7 @@ import { GloveboxError } from '../../errors/error.ts'
 import type { Engine, Work } from '../engine.ts'
 import { createCircuit } from './circuit.ts'
 import { openConnections, type ConnectionLimits } from './connections.ts'
-import { asStoreError, isUnreachable, isWorthOneRetry } from './faults.ts'
+import { asStoreError, isUnreachable, isWorthOneRetry, readOnly } from './faults.ts'
 import { settle, transact, type Outcome } from './transactions.ts'
 
 export interface PostgresOptions extends Partial<ConnectionLimits> {
@@ -13,11 +13,15 @@ export interface PostgresOptions extends Partial<ConnectionLimits> {
 
 const defaults: ConnectionLimits = { connectMs: 3_000, queryMs: 5_000, connections: 10 }
 
+/** Building an index over years of execs. A server that hangs is found out by the call before it. */
+const changeMs = 10 * 60_000
+
 /** `pg_current_xact_id` and `pg_xact_status` on `xid8`. */
 const oldestEngine = 13
 
 export async function openPostgres({ url, ...limits }: PostgresOptions): Promise<Engine> {
   const connections = openConnections(url, { ...defaults, ...limits })
+  const patient = openConnections(url, { ...defaults, ...limits, queryMs: changeMs })
   const circuit = createCircuit({ isUnreachable })
   let closed: Promise<void> | undefined
 
@@ -49,11 +53,16 @@ export async function openPostgres({ url, ...limits }: PostgresOptions): Promise
       attempt(async (fresh) => {
         return await settled(await connections.use({ fresh }, (connection) => transact(connection, work, options)))
       }),
+    change: (work) =>
+      attempt(async () => settled(await patient.use({ fresh: true }, (connection) => transact(connection, work, {})))),
     version: () =>
       attempt((fresh) =>
         connections.use({ fresh }, async ({ client }) => {
-          const { rows } = await client.query<{ readonly server_version: string }>('show server_version')
-          return rows[0]?.server_version ?? ''
+          const { rows } = await client.query<{ readonly version: string; readonly read_only: string }>(
+            `select current_setting('server_version') as version, current_setting('transaction_read_only') as read_only`,
+          )
+          if (rows[0]?.read_only !== 'off') throw readOnly()
+          return rows[0].version
         }),
       ),
     close: () => (closed ??= connections.close()),

@@ -3,6 +3,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { QueryResult } from 'pg'
 import type { WriteOptions } from '../../contract/store.ts'
+import { inDoubt } from '../../errors/doubt.ts'
 import type { Work } from '../engine.ts'
 import { unavailable } from '../fault.ts'
 import type { Connection, Connections } from './connections.ts'
@@ -23,7 +24,7 @@ export async function transact<T>(connection: Connection, work: Work<T>, options
   try {
     value = await work(database)
   } catch (error) {
-    await client.query('rollback').catch(() => {})
+    await client.query('rollback').catch(() => connection.discard())
     throw error
   }
   try {
@@ -36,9 +37,15 @@ export async function transact<T>(connection: Connection, work: Work<T>, options
 }
 
 /** Several statements in one message: one answer each, and one round trip. */
-async function begin({ client }: Connection, { durability = 'synced' }: WriteOptions): Promise<string> {
+async function begin(connection: Connection, { durability = 'synced' }: WriteOptions): Promise<string> {
   const lazily = durability === 'written' ? 'set local synchronous_commit = off;' : ''
-  const answers: unknown = await client.query(`begin; ${lazily} select pg_current_xact_id()::text as id`)
+  const answers: unknown = await connection.client
+    .query(`begin; ${lazily} select pg_current_xact_id()::text as id`)
+    .catch((error: unknown) => {
+      // It may have begun, and failed behind that: whoever had the connection next would be in it.
+      connection.discard()
+      throw error
+    })
   const last = (answers as readonly QueryResult<{ readonly id: string }>[]).at(-1)
   const id = last?.rows[0]?.id
   if (id === undefined) throw new Error('PostgreSQL gave the transaction no id')
@@ -74,5 +81,6 @@ export async function settle({ transaction, error }: Doubt<unknown>, connections
 const unknown = (error: unknown): Error =>
   unavailable('the connection was lost while it was committing, and whether it did cannot be known', {
     hint: 'Look whether it was done before you try again, or send the same Idempotency-Key.',
+    facts: inDoubt,
     error,
   })

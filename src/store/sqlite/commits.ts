@@ -7,6 +7,7 @@ import { unavailable } from '../fault.ts'
 import type { Database } from '../tables.ts'
 import type { Connection } from './connection.ts'
 import { asStoreError, isBusy } from './faults.ts'
+import type { RefuseReplaced } from './in-place.ts'
 
 export interface Commits {
   write<T>(work: Work<T>, options?: WriteOptions): Promise<T>
@@ -26,13 +27,22 @@ const mostAtOnce = 256
 const mostWaiting = 10_000
 const pauseMs = 10
 
-export function openCommits(connection: Connection, database: Database, limits: { readonly waitMs: number }): Commits {
+export interface CommitOptions {
+  readonly waitMs: number
+  readonly refuseReplaced: RefuseReplaced
+}
+
+export function openCommits(connection: Connection, database: Database, options: CommitOptions): Commits {
+  const { waitMs, refuseReplaced } = options
   const waiting: Job[] = []
   let working: Promise<void> | undefined
 
   const takeBatch = (): readonly Job[] | undefined => {
     const batch = waiting.slice(0, mostAtOnce)
+    refuseReplaced()
     try {
+      // Of a batch that failed and could not be taken back either.
+      if (connection.inTransaction) connection.exec('rollback')
       // Not allowed inside a transaction.
       connection.exec(`pragma synchronous = ${batch.some(({ synced }) => synced) ? 'full' : 'normal'}`)
       // A transaction that begins as a reader and then writes can fail at once, without waiting.
@@ -54,7 +64,7 @@ export function openCommits(connection: Connection, database: Database, limits: 
       try {
         const batch = takeBatch()
         if (batch !== undefined) {
-          await perform(batch, connection, database)
+          await perform(batch, { connection, database, refuseReplaced })
           continue
         }
       } catch (error) {
@@ -70,7 +80,7 @@ export function openCommits(connection: Connection, database: Database, limits: 
     write: <T>(asked: Work<T>, { durability = 'synced' }: WriteOptions = {}) =>
       new Promise<T>((resolve, reject) => {
         if (waiting.length >= mostWaiting) return reject(tooMany())
-        const deadline = performance.now() + limits.waitMs
+        const deadline = performance.now() + waitMs
         const settle = resolve as (value: unknown) => void
         waiting.push({ work: asked, synced: durability === 'synced', deadline, resolve: settle, reject })
         working ??= work()
@@ -79,7 +89,12 @@ export function openCommits(connection: Connection, database: Database, limits: 
   }
 }
 
-async function perform(batch: readonly Job[], connection: Connection, database: Database): Promise<void> {
+interface Place extends Pick<CommitOptions, 'refuseReplaced'> {
+  readonly connection: Connection
+  readonly database: Database
+}
+
+async function perform(batch: readonly Job[], { connection, database, refuseReplaced }: Place): Promise<void> {
   const done: { readonly job: Job; readonly value: unknown }[] = []
   try {
     for (const job of batch) {
@@ -96,12 +111,21 @@ async function perform(batch: readonly Job[], connection: Connection, database: 
       }
     }
     connection.exec('commit')
+    refuseReplaced()
   } catch (error) {
-    if (connection.inTransaction) connection.exec('rollback')
     for (const job of batch) job.reject(asStoreError(error))
+    takeBack(connection)
     return
   }
   for (const { job, value } of done) job.resolve(value)
+}
+
+function takeBack(connection: Connection): void {
+  try {
+    if (connection.inTransaction) connection.exec('rollback')
+  } catch {
+    // It is tried again before the next batch, which is told if that fails, too.
+  }
 }
 
 function giveUpLate(waiting: Job[]): void {

@@ -1,5 +1,5 @@
 // SQLite in WAL mode: one connection that writes, in group commits, and one that reads what is committed. Readers never wait
-// for the writer. The whole file is checked before it is used; a damaged one is put aside.
+// for the writer. The whole file is checked before it is used; a damaged one is refused, or put aside for whoever makes the index anew.
 import { createHash } from 'node:crypto'
 import { closeSync, openSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
@@ -11,12 +11,18 @@ import type { Engine, Work } from '../engine.ts'
 import { unavailable } from '../fault.ts'
 import { openCommits } from './commits.ts'
 import { engineVersion, openConnection, refuseOldEngine, type Connection } from './connection.ts'
-import { asStoreError, isBusy, isDamage } from './faults.ts'
-import { quarantine } from './quarantine.ts'
+import { asStoreError, damaged, isBusy, isDamage } from './faults.ts'
+import { refuseForeignFile, type Origin } from './file.ts'
+import { watchPlace } from './in-place.ts'
+import { quarantine, takeNoteAway, unindexedSince } from './quarantine.ts'
+
+export type OnDamage = 'quarantine' | 'refuse'
 
 export interface SqliteOptions {
   /** Host path of the database file. Its directory must be there. */
   readonly path: string
+  readonly origin: Origin
+  readonly onDamage: OnDamage
   /** As long as a call may wait for other processes. */
   readonly waitMs?: number
 }
@@ -24,13 +30,30 @@ export interface SqliteOptions {
 export interface OpenedSqlite {
   readonly engine: Engine
   readonly quarantined: string | undefined
+  readonly unindexedSince: string | undefined
+  /** The index was made anew. */
+  readonly indexed: () => void
 }
 
 const defaultWaitMs = 5_000
 const pauseMs = 10
 
-export async function openSqlite({ path: asked, waitMs = defaultWaitMs }: SqliteOptions): Promise<OpenedSqlite> {
-  const path = resolve(asked)
+export async function openSqlite(options: SqliteOptions): Promise<OpenedSqlite> {
+  const { origin, onDamage, waitMs = defaultWaitMs } = options
+  const path = resolve(options.path)
+  try {
+    // Locks lie beside the file: not even they are made beside one that is not ours.
+    refuseForeignFile(path, origin)
+    return await openAlone(path, { onDamage, waitMs })
+  } catch (error) {
+    throw asStoreError(error)
+  }
+}
+
+async function openAlone(
+  path: string,
+  { onDamage, waitMs }: { readonly onDamage: OnDamage; readonly waitMs: number },
+): Promise<OpenedSqlite> {
   // Of two that start at once on a damaged file, the second must not put the first one's new file aside.
   const locks = openLocks(join(dirname(path), 'locks') as HostPath, { waitMs: waitMs * 2 })
   const key = createHash('sha256').update(`store:${path}`).digest('hex')
@@ -38,17 +61,24 @@ export async function openSqlite({ path: asked, waitMs = defaultWaitMs }: Sqlite
   try {
     return await locks.hold([key], question, async () => {
       const first = await openSound(path, waitMs)
-      if (first !== undefined) return { engine: engineOver(path, first, waitMs), quarantined: undefined }
+      if (first !== undefined) return opened(path, { engine: engineOver(path, first, waitMs), quarantined: undefined })
+      if (onDamage === 'refuse') throw damaged()
       const quarantined = quarantine(path)
       const second = await openSound(path, waitMs)
       if (second === undefined)
         throw unavailable('a new file is damaged too', { hint: 'The operator must look at the disk.' })
-      return { engine: engineOver(path, second, waitMs), quarantined }
+      return opened(path, { engine: engineOver(path, second, waitMs), quarantined })
     })
   } finally {
     locks.close()
   }
 }
+
+const opened = (path: string, about: Pick<OpenedSqlite, 'engine' | 'quarantined'>): OpenedSqlite => ({
+  ...about,
+  unindexedSince: unindexedSince(path),
+  indexed: () => takeNoteAway(path),
+})
 
 /** Undefined for a damaged file. */
 async function openSound(path: string, waitMs: number): Promise<Connection | undefined> {
@@ -77,7 +107,8 @@ function engineOver(path: string, writer: Connection, waitMs: number): Engine {
   const reader = openConnection(path, { readOnly: true })
   const readable = databaseOver('sqlite', async (text, parameters) => reader.run(text, parameters))
   const writable = databaseOver('sqlite', async (text, parameters) => writer.run(text, parameters))
-  const commits = openCommits(writer, writable, { waitMs })
+  const refuseReplaced = watchPlace(path)
+  const commits = openCommits(writer, writable, { waitMs, refuseReplaced })
   let closed: Promise<void> | undefined
   const close = async (): Promise<void> => {
     await commits.drain()
@@ -93,23 +124,32 @@ function engineOver(path: string, writer: Connection, waitMs: number): Engine {
   const refuseClosed = (): void => {
     if (closed !== undefined) throw unavailable('it was closed', { hint: 'The server is stopping.' })
   }
-  return {
+  const read = async <T>(work: () => T | Promise<T>): Promise<T> => {
+    refuseClosed()
+    try {
+      refuseReplaced()
+      return await patiently(waitMs, work)
+    } catch (error) {
+      throw asStoreError(error)
+    }
+  }
+  const engine: Engine = {
     kind: 'sqlite',
-    async read<T>(work: Work<T>) {
-      refuseClosed()
-      try {
-        return await patiently(waitMs, () => work(readable))
-      } catch (error) {
-        throw asStoreError(error)
-      }
-    },
+    read: <T>(work: Work<T>) => read(() => work(readable)),
     async write(work, options) {
       refuseClosed()
       return await commits.write(work, options)
     },
-    version: async () => engineVersion(reader),
+    change: (work) => engine.write(work),
+    version: () =>
+      read(() => {
+        // What is asked for next is read from the file, and not from what is remembered of it.
+        reader.run('pragma shrink_memory', [])
+        return engineVersion(reader)
+      }),
     close: () => (closed ??= close()),
   }
+  return engine
 }
 
 /** Asks again while somebody else holds the file, but not for ever. */

@@ -1,5 +1,6 @@
 // What SQLite's result codes mean to whoever asked. The low byte is the kind; the rest is detail.
 import { GloveboxError } from '../../errors/error.ts'
+import { isErrno } from '../../paths/refusal.ts'
 import { textOfError, unavailable } from '../fault.ts'
 
 const kinds = { busy: 5, locked: 6, readOnly: 8, input: 10, corrupt: 11, full: 13, cannotOpen: 14, notADatabase: 26 }
@@ -26,20 +27,23 @@ export const isBusy = (error: unknown): boolean => [kinds.busy, kinds.locked].in
 
 export const isDamage = (error: unknown): boolean => [kinds.corrupt, kinds.notADatabase].includes(kindOf(error) ?? -1)
 
+/** Only those who make the index anew put the file aside: else nobody would know that it is to be made. */
+export const damaged = (error?: unknown): GloveboxError =>
+  unavailable('its file is damaged', {
+    hint: 'Start the server again, or stop it and run `glovebox reindex`: the file is kept aside then, and the index made anew from the files of execs and runs. Tokens are not in files: make new ones after that.',
+    error,
+  })
+
 export function asStoreError(error: unknown): unknown {
   if (isBusy(error)) return unavailable('another process holds it locked', { hint: 'Try again in a moment.', error })
-  if (isDamage(error))
-    return unavailable('its file is damaged', {
-      hint: 'Start the server again: the file is put aside then, and rebuilt from the files of runs and execs.',
-      error,
-    })
+  if (isDamage(error)) return damaged(error)
   const kind = kindOf(error)
-  if (kind === kinds.full)
+  if (kind === kinds.full || isErrno(error, 'ENOSPC', 'EDQUOT'))
     return new GloveboxError('NO_SPACE', 'Cannot write to the database: the disk or the quota is full', {
       hint: 'Free some space; nothing that was answered is lost.',
       operatorDetail: textOfError(error),
     })
-  if (kind === kinds.readOnly || kind === kinds.input || kind === kinds.cannotOpen)
+  if (kind === kinds.readOnly || kind === kinds.input || kind === kinds.cannotOpen || isErrno(error))
     return unavailable('its file cannot be read or written', {
       hint: 'The operator must look at the state directory and its disk.',
       error,
