@@ -16,7 +16,7 @@ const restPerLook = 20
 
 /** Apparent sizes: what a download of it all would be. More entries than can be listed count as too much as well. */
 export async function isOverLimit(root: string, limitBytes: number): Promise<boolean> {
-  const walk = walkGuestTree(root)
+  const walk = walkGuestTree(root, { opensUp: true })
   let total = 0
   for await (const { found } of walk.entries()) {
     if (found.stats.isFile()) total += Number(found.stats.size)
@@ -55,40 +55,63 @@ export function watchLimit(root: string, limitBytes: number, onOver: () => void)
   }
 }
 
+export interface Trimming {
+  /** There is too much. Called before the first of it is taken away: whoever looks again after that finds no more than may be there. */
+  readonly onOver?: () => void
+  /** What could not be removed. */
+  readonly onLeft?: (error: unknown) => void
+}
+
 /**
  * After the guest's end: keeps files in the order of their names as long as they fit, and removes the others. A tree with more
- * names or levels than a walk goes through could hide anything, and is emptied.
+ * names or levels than a walk goes through, or with a part that cannot be read, could hide anything, and is emptied. What cannot even
+ * be removed is told, and keeps no exec from ending.
  */
-export async function trimToLimit(root: string, limitBytes: number): Promise<{ readonly wasOver: boolean }> {
-  const walk = walkGuestTree(root)
+export async function trimToLimit(
+  root: string,
+  limitBytes: number,
+  { onOver = () => {}, onLeft = () => {} }: Trimming = {},
+): Promise<{ readonly wasOver: boolean }> {
+  const walk = walkGuestTree(root, { opensUp: true })
   let total = 0
   let wasOver = false
+  const tellOver = (): void => {
+    if (!wasOver) onOver()
+    wasOver = true
+  }
   for await (const met of walk.entries()) {
     if (!met.found.stats.isFile()) continue
     const size = Number(met.found.stats.size)
     if (total + size <= limitBytes) total += size
     else {
-      wasOver = true
-      removeFile(met)
+      tellOver()
+      removeFile(met, onLeft)
     }
   }
-  if (!walk.gaps.has('entries') && !walk.gaps.has('depth')) return { wasOver }
-  await emptyTree(root)
-  return { wasOver: true }
+  if (walk.gaps.size === 0) return { wasOver }
+  tellOver()
+  await emptyTree(root).catch((error: unknown) => tellLeft(error, onLeft))
+  return { wasOver }
 }
 
-function removeFile({ parent, name }: Met): void {
+function removeFile({ parent, name }: Met, onLeft: (error: unknown) => void): void {
   try {
     unlinkSync(inside(parent.fd, name))
   } catch (error) {
-    if (!isErrno(error, 'ENOENT')) throw error
+    if (!isErrno(error, 'ENOENT')) tellLeft(error, onLeft)
   }
+}
+
+function tellLeft(error: unknown, onLeft: (error: unknown) => void): void {
+  if (!isErrno(error, 'EACCES', 'EPERM', 'EIO')) throw error
+  onLeft(error)
 }
 
 async function emptyTree(root: string): Promise<void> {
   const top = openRoot(root)
   try {
-    await emptyDirectory(top, { held: nothingHeld, asked: { verb: 'empty', path: guestArtifacts as GuestPath } })
+    const asked = { verb: 'empty', path: guestArtifacts as GuestPath }
+    await emptyDirectory(top, { held: nothingHeld, asked, opensUp: true })
   } finally {
     closeSync(top.fd)
   }

@@ -1,13 +1,11 @@
 // What is shown of an exec's files: the server's records and what the guest left, under the names that are documented, though they
 // lie apart. Where a guest's file has the name of a record, the record is what the name means.
 import { createHash } from 'node:crypto'
-import { closeSync, constants, openSync, readFileSync } from 'node:fs'
+import { closeSync, constants, openSync } from 'node:fs'
 import {
-  execManifestSchema,
   recordNames,
   type ExecArtifact,
   type ExecArtifacts,
-  type ExecManifest,
   type ListedArtifact,
   type RecordName,
 } from '../contract/exec-record.ts'
@@ -18,7 +16,9 @@ import { pieces } from '../paths/content.ts'
 import { findInside, openRoot, reopen, statsOf, type Opened } from '../paths/descriptor.ts'
 import { asRefusal, isErrno, refusal, type Question } from '../paths/refusal.ts'
 import { artifactsPath, filesPlace, guestArtifacts, recordPlace, type ExecName } from './layout.ts'
+import { readManifest } from './manifest-file.ts'
 import { listNow } from './manifest.ts'
+import { recordedArtifact } from './recorded-artifact.ts'
 
 export type ArtifactOwner = 'server' | 'guest'
 
@@ -28,7 +28,7 @@ export async function listArtifacts(
   row: ExecRow,
   hidden: ReadonlySet<string> = new Set(),
 ): Promise<ExecArtifacts> {
-  const manifest = hasEnded(row.status) ? readManifest(root, row) : undefined
+  const manifest = hasEnded(row.status) ? await readManifest(root, row) : undefined
   const guests = manifest?.entries ?? (await listNow(root, row)).filter(({ path }) => !hidden.has(path))
   const records = await Promise.all(recordNames.map((name) => describeRecord(root, row, name)))
   return {
@@ -36,16 +36,6 @@ export async function listArtifacts(
     artifacts_dir: artifactsPath(row),
     complete: manifest?.complete ?? false,
     entries: [...records.flat(), ...guests.map((entry: ExecArtifact): ListedArtifact => ({ ...entry, by: 'guest' }))],
-  }
-}
-
-export function readManifest(root: string, name: ExecName): ExecManifest | undefined {
-  try {
-    const text = readFileSync(recordPlace(root, name, 'manifest.json'), 'utf8')
-    return execManifestSchema.safeParse(JSON.parse(text)).data
-  } catch (error) {
-    if (isErrno(error, 'ENOENT', 'ENOTDIR') || error instanceof SyntaxError) return undefined
-    throw error
   }
 }
 
@@ -82,11 +72,16 @@ export interface OpenedArtifact {
   /** Of a regular file; the caller closes it. */
   readonly fd: number
   readonly by: ArtifactOwner
-  /** What the manifest says of a guest's file. Null: it leaves nothing out, and has no such one. Undefined: there is nothing to compare with. */
+  /** What the manifest says of a guest's file. Null: it leaves nothing out, and has no such one. Undefined: nothing was recorded yet. */
   readonly recorded: Pick<ExecArtifact, 'kind' | 'sha256'> | null | undefined
 }
 
-export function openArtifact(root: string, row: ExecRow, path: string, by?: ArtifactOwner): OpenedArtifact {
+export async function openArtifact(
+  root: string,
+  row: ExecRow,
+  path: string,
+  by?: ArtifactOwner,
+): Promise<OpenedArtifact> {
   if (by !== 'guest' && isRecord(path)) {
     const fd = openRecord(root, row, path)
     if (fd === undefined) throw new GloveboxError('NOT_FOUND', `Cannot read ${path}: it has not been written yet`)
@@ -94,10 +89,14 @@ export function openArtifact(root: string, row: ExecRow, path: string, by?: Arti
   }
   if (by === 'server')
     throw new GloveboxError('NOT_FOUND', 'Cannot read the record: the server writes none of that name')
-  const manifest = hasEnded(row.status) ? readManifest(root, row) : undefined
-  const entry = manifest?.entries.find((each) => each.path === path && each.path_base64 === null)
-  const recorded = entry ?? (manifest?.complete === true ? null : undefined)
-  return { fd: openGuestFile(filesPlace(root, row), path), by: 'guest', recorded }
+  const fd = openGuestFile(filesPlace(root, row), path)
+  try {
+    const recorded = hasEnded(row.status) ? await recordedArtifact(root, row, path) : undefined
+    return { fd, by: 'guest', recorded }
+  } catch (error) {
+    closeSync(fd)
+    throw error
+  }
 }
 
 function openGuestFile(place: string, path: string): number {

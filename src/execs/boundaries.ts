@@ -24,13 +24,20 @@ export interface Following {
   readonly onStdout: (chunk: Uint8Array) => void | Promise<void>
   readonly onStderr: (chunk: Uint8Array) => void | Promise<void>
   readonly signal: AbortSignal
+  /** Another server has it: it is followed no more, and goes on. */
+  readonly letGo?: AbortSignal
+}
+
+export interface Beginning extends Following {
+  /** Called when everything is made and nothing has run. Throws where nothing may run any more. */
+  readonly onBeginning: () => void
 }
 
 /** A boundary that is planned, and not made before its command is run. */
 export interface Prepared {
   readonly boundaryId: string
   /** Once. Rejects where nothing has run. */
-  run(following: Following): Promise<Ended>
+  run(beginning: Beginning): Promise<Ended>
   /** Ends everything inside, and takes away what the boundary put into the mounts. */
   close(): Promise<void>
   /** Its end is written down, and nobody will look for it again. */
@@ -38,6 +45,10 @@ export interface Prepared {
 }
 
 export interface FoundAgain {
+  /** Since the command began. */
+  elapsedMs(): number
+  /** It may have ended when no server was there. 0 where it has not, or nobody can tell. */
+  endedAgoMs(): number
   /** Output from these places on: what was there before has been written down. */
   run(following: Following & { readonly from: { readonly stdout: number; readonly stderr: number } }): Promise<Ended>
   close(): Promise<void>

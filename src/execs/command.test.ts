@@ -53,6 +53,29 @@ describe('the words of a command', () => {
   })
 })
 
+describe('the length of a command', () => {
+  const longest = 128 * 1024 - 1
+  it('is bounded in bytes, for each word', () => {
+    for (const [most, more] of [
+      ['x'.repeat(longest), 'x'.repeat(longest + 1)],
+      [`x${'€'.repeat((longest - 1) / 3)}`, '€'.repeat(Math.ceil(longest / 3) + 1)],
+    ] as const) {
+      expect(wordsOf({ kind: 'shell', command: most }).args[1]).toBe(most)
+      expect(wordsOf({ kind: 'python', command: 'x', args: [most] }).args[2]).toBe(most)
+      expect(() => wordsOf({ kind: 'shell', command: more })).toThrow(/exec\.command: .*more than 131071 bytes/)
+      expect(() => wordsOf({ kind: 'python', command: 'x', args: ['y', more] })).toThrow(/exec\.args\.1: .*131071/)
+    }
+  })
+
+  it('is bounded in bytes, for all words together', () => {
+    const args = Array.from({ length: 4 }, () => '€'.repeat((64 * 1024) / 4))
+    expect(wordsOf({ kind: 'shell', command: 'x', args }).args).toHaveLength(7)
+    expect(() => wordsOf({ kind: 'shell', command: 'x'.repeat(64 * 1024 + 1), args })).toThrow(
+      /exec\.args\.3: .*more than 262144 bytes/,
+    )
+  })
+})
+
 describe('the working directory', () => {
   it('begins at work, and may be below any of the three directories', () => {
     expect(cwdOf(undefined)).toBe('/workspace/work')

@@ -1,7 +1,7 @@
 // From what was asked for to the words that are run. Pure.
 import type { ExecCommand } from '../contract/exec-record.ts'
 import type { GuestPath } from '../contract/mount.ts'
-import { GloveboxError } from '../errors/error.ts'
+import { GloveboxError, isGloveboxError } from '../errors/error.ts'
 import { isWithin, parseGuestPath } from '../paths/guest.ts'
 import { guestArtifacts, guestInputs, guestWork } from './layout.ts'
 
@@ -11,9 +11,31 @@ export interface Words {
   readonly args: readonly string[]
 }
 
+// Linux gives a single word 32 pages with its NUL (MAX_ARG_STRLEN): a longer one could be kept, and never run.
+const mostWordBytes = 128 * 1024 - 1
+/** Of what is recorded, listed and found again: all that is larger belongs into a file. */
+const mostBytes = 256 * 1024
+
 export function wordsOf({ kind, command, args = [] }: ExecCommand): Words {
+  refuseLong(command, args)
   return kind === 'shell' ? shellWords(command, args) : pythonWords(command, args)
 }
+
+function refuseLong(command: string | undefined, args: readonly string[]): void {
+  const words = [
+    ...(command === undefined ? [] : [['exec.command', command]]),
+    ...args.map((each, index) => [`exec.args.${index}`, each]),
+  ]
+  let total = 0
+  for (const [field = '', word = ''] of words) {
+    const bytes = Buffer.byteLength(word)
+    if (bytes > mostWordBytes) throw invalid(field, `it has more than ${mostWordBytes} bytes`, putIntoFile)
+    total += bytes
+    if (total > mostBytes) throw invalid(field, `with it the command has more than ${mostBytes} bytes`, putIntoFile)
+  }
+}
+
+const putIntoFile = `Send it as one of the inputs, and read it from ${guestInputs}.`
 
 function shellWords(command: string | undefined, args: readonly string[]): Words {
   if (command === undefined || (command === 'bash' && args.length > 0)) {
@@ -60,12 +82,25 @@ export const argvOf = ({
 /** A lexical check: whether it is there is seen when the command begins. */
 export function cwdOf(asked: string | undefined): GuestPath {
   if (asked === undefined) return guestWork as GuestPath
-  const path = parseGuestPath(asked, guestWork as GuestPath)
+  const path = parseCwd(asked)
   if ([guestInputs, guestWork, guestArtifacts].some((place) => isWithin(path, place as GuestPath))) return path
   throw new GloveboxError('INVALID_PATH', 'Cannot run the command: exec.cwd lies outside of the exec’s directories', {
     hint: `Choose a directory below ${guestWork}, ${guestInputs} or ${guestArtifacts}.`,
+    facts: cwdField,
   })
 }
 
+const cwdField = { fields: ['exec.cwd'] }
+
+function parseCwd(asked: string): GuestPath {
+  try {
+    return parseGuestPath(asked, guestWork as GuestPath)
+  } catch (error) {
+    if (!isGloveboxError(error)) throw error
+    const { code, message, hint } = error
+    throw new GloveboxError(code, message, { ...(hint === undefined ? {} : { hint }), facts: cwdField, cause: error })
+  }
+}
+
 const invalid = (field: string, cause: string, hint: string): GloveboxError =>
-  new GloveboxError('INVALID_INPUT', `Cannot run the command: ${field}: ${cause}`, { hint, facts: { field } })
+  new GloveboxError('INVALID_INPUT', `Cannot run the command: ${field}: ${cause}`, { hint, facts: { fields: [field] } })

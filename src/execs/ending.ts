@@ -46,8 +46,12 @@ export const overLimit = ({ exit_code, status, error_reason }: Ending): Ending =
     ? ending('FAILED', 'artifacts_limit_exceeded', exit_code)
     : ending(status, error_reason, exit_code)
 
+/** What an exec needs and no record holds is gone: it must not run with less than it asked for. */
+export class EnvironmentLost extends Error {}
+
 /** Something of ours threw; a boundary that could not be made has run nothing. */
 export function failureOf(error: unknown, stopped: Stopped | undefined): Ending {
+  if (error instanceof EnvironmentLost) return ending('FAILED', 'environment_lost')
   if (!isGloveboxError(error)) return ending('FAILED', isFull(error) ? 'disk_full' : 'internal')
   if (error.code === 'CANCELLED') return stoppedEnding(stopped)
   if (error.code.startsWith('POLICY_')) return ending('POLICY_DENIED', error.code.toLowerCase())

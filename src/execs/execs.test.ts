@@ -1,88 +1,25 @@
-import { readFileSync } from 'node:fs'
-import { mkdir } from 'node:fs/promises'
+import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Ended } from '../contract/exec.ts'
-import type { ExecRequest } from '../contract/exec-record.ts'
+import { describe, expect, it } from 'vitest'
 import type { ExecRow, Store } from '../contract/store.ts'
 import { isGloveboxError, type GloveboxError } from '../errors/error.ts'
-import { resolvePolicy } from '../policy/resolve.ts'
-import { openStore } from '../store/open.ts'
-import type { Boundaries, Following } from './boundaries.ts'
-import { openExecs, type Execs, type ExecsOptions } from './execs.ts'
-import { makeGround, someRow, type Ground } from './ground.test-support.ts'
-import { recordPlace } from './layout.ts'
+import type { Boundaries } from './boundaries.ts'
+import type { Execs } from './execs.ts'
+import { someRow, type Ground } from './ground.test-support.ts'
+import { execPlace, recordPlace } from './layout.ts'
+import { execsForEach, type OpenedForTest } from './opened.test-support.ts'
 import { metaOf, readMeta, writeMeta } from './record.ts'
-
-/** Stands where a backend would: the script says how it ends. */
-type Play = (script: string, following: Following) => Promise<Ended>
-
-const exit = (code: number): Ended => ({ by: 'exit', code })
-
-const untilStopped: Play = (_, { signal }) =>
-  new Promise((resolve) => {
-    const end = (): void => resolve({ by: 'cancel', afterMs: 1 })
-    if (signal.aborted) end()
-    signal.addEventListener('abort', end)
-  })
-
-const play: Play = async (script, following) => {
-  if (script.startsWith('exit ')) return exit(Number(script.slice(5)))
-  if (script === 'hang') return untilStopped(script, following)
-  await following.onStdout(Buffer.from(script))
-  return exit(0)
-}
-
-const stage = (perform: Play = play): Boundaries => ({
-  backend: 'stage',
-  resolve: (values) => resolvePolicy([{ layer: 'request', source: 'test', values }]),
-  checkEnvironment: () => {},
-  checkSecrets: () => ({ names: [], variables: [] }),
-  checkImage: async () => {},
-  prepare: async ({ argv, execId }) => ({
-    boundaryId: `sbx_${execId}`,
-    run: (following) => perform(argv[2] ?? '', following),
-    close: async () => {},
-  }),
-  destroy: async () => {},
-})
+import { asked, exit, play, request, stage } from './stage.test-support.ts'
 
 let ground: Ground
 let store: Store
-const opened: Execs[] = []
-beforeEach(async () => {
-  ground = makeGround()
-  await mkdir(join(ground.outside, 'state'))
-  store = await openStore({ url: join(ground.outside, 'state', 'glovebox.db') })
-})
-afterEach(async () => {
-  await Promise.all(opened.splice(0).map((execs) => execs.close()))
-  await store.close()
-  ground.remove()
-})
-
-async function open(options: Partial<ExecsOptions> = {}): Promise<Execs> {
-  const execs = await openExecs({ store, root: ground.root, boundaries: stage(), ...options })
-  opened.push(execs)
-  return execs
-}
-
-const request = (command: string, more: Partial<ExecRequest> = {}): ExecRequest => ({
-  exec: { kind: 'shell', command },
-  ...more,
-})
-const asked = (command: string, more: Partial<Parameters<Execs['submit']>[0]> = {}) => ({
-  request: request(command),
-  project: 'project',
-  bodySha256: 'a'.repeat(64),
-  early: true,
-  ...more,
-})
+let open: OpenedForTest['open']
+execsForEach((opened) => ({ ground, store, open } = opened))
 
 async function run(execs: Execs, command: string): Promise<ExecRow> {
   const { row } = await execs.submit(asked(command))
-  return (await execs.wait(row.exec_id)) as ExecRow
+  return await execs.wait(row.exec_id)
 }
 
 const codeOf = async (work: Promise<unknown>): Promise<string> =>
@@ -126,8 +63,11 @@ describe('execs', () => {
     const execs = await open({ limits: { maxConcurrent: 1 } })
     const running = (await execs.submit(asked('hang'))).row
     const queued = (await execs.submit(asked('hello'))).row
-    expect(await execs.cancel(queued.exec_id)).toMatchObject({ status: 'CANCELLED', started_at: null })
-    expect(readMeta(ground.root, queued)?.status).toBe('CANCELLED')
+    const unbegun = { status: 'CANCELLED', error_reason: 'cancelled', started_at: null }
+    const cancelled = (await execs.cancel(queued.exec_id)) as ExecRow
+    expect(cancelled).toMatchObject(unbegun)
+    expect(await execs.find(queued.exec_id)).toEqual(cancelled)
+    expect(readMeta(ground.root, queued)).toEqual(metaOf(ground.root, cancelled))
     while ((await execs.find(running.exec_id))?.status !== 'RUNNING') await delay(5)
     expect(await execs.cancel(running.exec_id)).toMatchObject({ status: 'CANCELLED', error_reason: 'cancelled' })
   })
@@ -161,6 +101,42 @@ describe('execs', () => {
     release()
     await Promise.all(rows.map(({ exec_id }) => execs.wait(exec_id)))
     expect(begun.indexOf('few')).toBeLessThanOrEqual(3)
+  })
+
+  it('an exec whose directory was removed meanwhile ends, and has a record of it', async () => {
+    let begin = (): void => {}
+    const begun = new Promise<void>((resolve) => (begin = resolve))
+    const boundaries = stage((script, following) => {
+      begin()
+      return play(script, following)
+    })
+    const execs = await open({ boundaries })
+    const { row } = await execs.submit(asked('hang'))
+    await begun
+    rmSync(join(ground.root, 'projects'), { recursive: true })
+    const ended = (await execs.cancel(row.exec_id)) as ExecRow
+    expect(ended).toMatchObject({ status: 'CANCELLED', error_reason: 'cancelled' })
+    expect(readMeta(ground.root, row)).toEqual(metaOf(ground.root, ended))
+    expect((await execs.artifacts(ended)).entries.map(({ path }) => path)).not.toContain('.glovebox')
+  })
+
+  it('with one place projects take turns', async () => {
+    const begun: string[] = []
+    let release = (): void => {}
+    const released = new Promise<void>((resolve) => (release = resolve))
+    const boundaries = stage(async (script) => {
+      begun.push(script)
+      await released
+      return exit(0)
+    })
+    const execs = await open({ boundaries, limits: { maxConcurrent: 1 } })
+    const rows = []
+    for (let index = 0; index < 10; index++) rows.push((await execs.submit(asked(`many ${index}`))).row)
+    rows.push((await execs.submit(asked('few', { project: 'other' }))).row)
+    release()
+    await Promise.all(rows.map(({ exec_id }) => execs.wait(exec_id)))
+    expect(begun.toSorted()).toEqual(['few', ...Array.from({ length: 10 }, (_, index) => `many ${index}`)])
+    expect(begun.slice(0, 3)).toEqual(['many 0', 'few', 'many 1'])
   })
 
   it('a request that policy refuses is recorded, and the refusal names the record', async () => {
@@ -244,6 +220,8 @@ describe('execs of a dead server', () => {
     const { writeFileSync } = await import('node:fs')
     writeFileSync(recordPlace(ground.root, row, 'stdout.txt'), 'first ')
     const findAgain: NonNullable<Boundaries['findAgain']> = async () => ({
+      elapsedMs: () => 50_000,
+      endedAgoMs: () => 20_000,
       async run({ onStdout, from }) {
         await onStdout(Buffer.from('first second'.slice(from.stdout)))
         return exit(5)
@@ -252,8 +230,59 @@ describe('execs of a dead server', () => {
       forget: async () => {},
     })
     const execs = await open({ boundaries: { ...stage(), findAgain } })
-    expect(await execs.wait(row.exec_id)).toMatchObject({ status: 'FAILED', exit_code: 5 })
+    const end = await execs.wait(row.exec_id)
+    expect(end).toMatchObject({ status: 'FAILED', exit_code: 5 })
+    expect(end?.duration_ms, 'it counts from its beginning to its own end').toBeGreaterThanOrEqual(30_000)
+    expect(end?.duration_ms).toBeLessThan(50_000)
+    expect(Date.parse(end?.ended_at ?? '')).toBeLessThan(Date.now() - 19_000)
     expect(readFileSync(recordPlace(ground.root, row, 'stdout.txt'), 'utf8')).toBe('first second')
+  })
+
+  const foundUntil = (released: Promise<void>): Boundaries => ({
+    ...stage(),
+    findAgain: async () => ({
+      elapsedMs: () => 0,
+      endedAgoMs: () => 0,
+      async run() {
+        await released
+        return exit(0)
+      },
+      close: async () => {},
+      forget: async () => {},
+    }),
+  })
+
+  it('one that went on counts as running, has a place, and is given the time to end', async () => {
+    let release = (): void => {}
+    const released = new Promise<void>((resolve) => (release = resolve))
+    const row = await left({ status: 'RUNNING', boundary_id: 'sbx_0123456789' })
+    const execs = await open({ boundaries: foundUntil(released), limits: { maxConcurrent: 1 } })
+    expect(execs.running).toBe(1)
+    const next = (await execs.submit(asked('hello'))).row
+    const drained = execs.drain(60_000)
+    release()
+    await drained
+    expect(await execs.find(row.exec_id)).toMatchObject({ status: 'SUCCEEDED' })
+    // There was no place for it.
+    expect(await execs.find(next.exec_id)).toMatchObject({ status: 'QUEUED', started_at: null })
+  })
+
+  it('one that went on gives its place to the next when it has ended', async () => {
+    let release = (): void => {}
+    const released = new Promise<void>((resolve) => (release = resolve))
+    const row = await left({ status: 'RUNNING', boundary_id: 'sbx_0123456789' })
+    const execs = await open({ boundaries: foundUntil(released), limits: { maxConcurrent: 1 } })
+    const next = (await execs.submit(asked('hello'))).row
+    release()
+    for (const { exec_id } of [row, next]) expect(await execs.wait(exec_id)).toMatchObject({ status: 'SUCCEEDED' })
+    expect(execs.running).toBe(0)
+  })
+
+  it('one that went on has ended as it did though its directory is gone', async () => {
+    const row = await left({ status: 'RUNNING', boundary_id: 'sbx_0123456789' })
+    rmSync(execPlace(ground.root, row), { recursive: true })
+    const execs = await open({ boundaries: foundUntil(Promise.resolve()) })
+    expect(await execs.wait(row.exec_id)).toMatchObject({ status: 'SUCCEEDED' })
   })
 
   it('one whose boundary was named, and in which nothing has run, begins', async () => {

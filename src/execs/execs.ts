@@ -4,23 +4,34 @@
 // It must not know how a sandbox is made, nor who asks, nor over what.
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ExecArtifacts, ExecRecord } from '../contract/exec-record.ts'
-import { hasEnded, type ExecFilter, type ExecRow, type Page, type PageRequest, type Store } from '../contract/store.ts'
+import { type ExecFilter, type ExecPageRequest, type ExecRow, type Page, type Store } from '../contract/store.ts'
+import { forget, writeFirstRecord } from './accepted.ts'
 import { listArtifacts, openArtifact, type ArtifactOwner, type OpenedArtifact } from './artifacts.ts'
 import type { Boundaries } from './boundaries.ts'
+import { openCancelling } from './cancel.ts'
 import type { Cursor } from './cursor.ts'
-import { finishExec, writeFiles } from './finish.ts'
+import { openDoor } from './door.ts'
+import { openDoubts } from './doubts.ts'
+import { noExecFailpoint, type ExecFailpoint } from './failpoints.ts'
+import type { Finished } from './finish.ts'
+import { openInputQuota, type InputLimits } from './input-quota.ts'
 import type { Guest } from './layout.ts'
+import { keepOwn } from './outlived.ts'
+import { oneAtATime } from './one-at-a-time.ts'
 import { openOwners } from './owners.ts'
 import { openQueue } from './queue.ts'
 import { recordOf } from './record.ts'
-import { openStrays, ownersOfOpen, recoverOwned, sweepBoundaries, type RecoverParts } from './recover.ts'
+import { recoverOwned, sweepBoundaries, type RecoverParts } from './recover.ts'
 import { openReserve } from './reserve.ts'
 import { openRoom, type RoomLimits } from './room.ts'
 import type { StandIn } from './stand-ins.ts'
-import { streamExec, type StreamedEvent } from './stream.ts'
+import { openStrays } from './strays.ts'
+import { refuseBeyond, streamExec, type StreamedEvent } from './stream.ts'
 import { openSubmit, type Asked, type Submitted } from './submit.ts'
 import { sweepUnaccepted } from './sweep.ts'
 import { openUnrecorded } from './unrecorded.ts'
+import { endUnrunnable } from './unrunnable.ts'
+import { openWaiting, type Wait } from './waiting.ts'
 import { openWatchers } from './watchers.ts'
 import { openWork } from './work.ts'
 
@@ -33,40 +44,52 @@ export interface ExecsOptions {
   readonly guest?: Guest | undefined
   /** Names that no guest may make in its directories. */
   readonly standIns?: readonly StandIn[]
-  readonly limits?: Partial<RoomLimits>
+  readonly limits?: Partial<ExecLimits>
   readonly beatMs?: number
   readonly graceMs?: number
   readonly now?: () => Date
+  readonly failpoint?: ExecFailpoint
   /** For what went wrong where nobody waits for an answer. */
   readonly log?: (about: string, error: unknown) => void
 }
 
 export interface Execs {
-  readonly limits: RoomLimits
+  readonly limits: ExecLimits
+  /** At work here, whoever began them. */
   readonly running: number
   submit(asked: Asked): Promise<Submitted>
-  /** The exec when it has ended; as it is, if the server stops before or the caller goes. */
-  wait(execId: string, signal?: AbortSignal): Promise<ExecRow | undefined>
+  readonly wait: Wait
   find(execId: string): Promise<ExecRow | undefined>
-  list(filter: ExecFilter, page: PageRequest): Promise<Page<ExecRow>>
+  list(filter: ExecFilter, page: ExecPageRequest): Promise<Page<ExecRow>>
   countQueued(): Promise<number>
   /** Law: cancelling an exec that has ended changes nothing. */
   cancel(execId: string): Promise<ExecRow | undefined>
+  /** INVALID_CURSOR for an id that the stream of this exec cannot have given. */
+  refuseBeyond(row: ExecRow, from: Cursor): void
   stream(execId: string, from: Cursor, signal: AbortSignal): AsyncIterable<StreamedEvent>
   artifacts(row: ExecRow): Promise<ExecArtifacts>
-  openArtifact(row: ExecRow, path: string, by?: ArtifactOwner): OpenedArtifact
+  openArtifact(row: ExecRow, path: string, by?: ArtifactOwner): Promise<OpenedArtifact>
   record(row: ExecRow): ExecRecord
-  /** Nothing more is begun. */
+  /** Nothing more is taken or begun. */
   hold(): void
   /** Holds; what runs has so long to end, and is then ended. */
   drain(graceMs: number): Promise<void>
+  /** What cannot be written at once when it ends is left to the next server. */
+  hurry(): void
   close(): Promise<void>
 }
 
-export const defaultLimits: RoomLimits = { maxConcurrent: 4, maxQueued: 256, maxQueuedPerProject: 64 }
+export type ExecLimits = RoomLimits & InputLimits
+
+export const defaultLimits: ExecLimits = {
+  maxConcurrent: 4,
+  maxQueued: 256,
+  maxQueuedPerProject: 64,
+  maxInputBytes: 1024 * 1024 * 1024,
+  maxInputFiles: 20_000,
+}
 
 const lookAgainMs = 1000
-const cancelledWithinMs = 10_000
 const sweepMs = 60_000
 /** Directories are many, and seldom left: a minute after the start, and each hour. */
 const sweepsPerLook = 60
@@ -78,54 +101,102 @@ export async function openExecs(options: ExecsOptions): Promise<Execs> {
   const watchers = openWatchers()
   const unrecorded = openUnrecorded()
   const room = openRoom(store, limits)
-  const { standIns = [] } = options
-  const files = { root, store, now, log, standIns, reserve: openReserve(root), redaction: boundaries.redaction }
+  const door = openDoor()
+  const hurrying = new AbortController()
+  const { standIns = [], failpoint = noExecFailpoint } = options
+  const files = {
+    root,
+    store,
+    now,
+    log,
+    standIns,
+    failpoint,
+    reserve: openReserve(root),
+    knownEnds: new Map<string, Finished>(),
+    redaction: boundaries.redaction,
+    hurried: hurrying.signal,
+  }
   let isStopping = false
 
   const onChange = (execId: string): void => watchers.changed(execId, 'state')
   const onGrown = (execId: string): void => watchers.changed(execId, 'output')
-  const work = openWork({ ...files, boundaries, take: (execId) => unrecorded.take(execId), onChange, onGrown })
-  const outlived = (): void => {
-    log('another server believed this one dead, and has its execs now', undefined)
-    work.abandon()
-  }
-  const recovering = (self: string): RecoverParts => ({ ...files, self, boundaries, work, onChange })
-  const recover = (owner: string, self: string): Promise<void> => recoverOwned(recovering(self), owner)
+  // What a dead server left may be at work, and leave, before there is a queue.
+  let onRoom = (): void => {}
+  const take = (execId: string) => unrecorded.take(execId)
+  const work = openWork({ ...files, boundaries, take, onChange, onGrown, onLeft: () => onRoom() })
+  const inHand = new Set<string>()
+  const recovering = (self: string): RecoverParts => ({
+    ...files,
+    self,
+    boundaries,
+    work,
+    onChange,
+    inHand,
+    isKept: (execId) => unrecorded.has(execId),
+    // What cannot be written is tried again among the strays, and others come first.
+    mostTries: 1,
+  })
+  const recover = (owner: string, self: string): Promise<boolean> => recoverOwned(recovering(self), owner)
+  const outlived = (former: string, self: string): Promise<void> => keepOwn({ store, work }, former, self)
   const ownerOptions = { store, log, now, onOutlived: outlived, beatMs: options.beatMs, graceMs: options.graceMs }
   const owners = await openOwners({ ...present(ownerOptions), onDead: recover })
 
   const queue = openQueue({
-    maxConcurrent: limits.maxConcurrent,
+    hasRoom: () => work.ids.length < limits.maxConcurrent,
     claim: () => store.execs.claimNext({ owner: owners.self, started_at: now().toISOString() }),
-    async run(row) {
+    run(row) {
       const begun = performance.now()
-      await work.run(row)
-      room.tookMs(performance.now() - begun)
+      void work.run(row).then(() => room.tookMs(performance.now() - begun))
     },
     onFault: (error) => log('the queue could not be read', error),
+  })
+  onRoom = () => queue.kick()
+  const doubts = openDoubts({
+    ...files,
+    async onThere(row) {
+      await writeFirstRecord(root, row, { sync: true })
+      queue.kick()
+    },
+    onVoid: (row) => forget({ root, take }, row),
   })
   const submit = openSubmit({
     ...files,
     boundaries,
+    doubts,
+    inputQuota: openInputQuota(root, limits),
     making: { guest: options.guest, standIns },
-    self: owners.self,
     ...unrecorded,
     ...room,
+    get self() {
+      return owners.self
+    },
   })
-  const cancelling = setInterval(() => void stopAskedFor().catch((error: unknown) => log('cancel', error)), lookAgainMs)
-  cancelling.unref()
-  const endStrays = openStrays(recovering(owners.self))
-  const strays = setInterval(
-    () =>
-      void endStrays().then(
-        () => queue.kick(),
-        (error: unknown) => log('own execs could not be looked at', error),
-      ),
-    straysMs,
+  const cancelling = openCancelling({
+    ...files,
+    work,
+    take,
+    onChange,
+    get self() {
+      return owners.self
+    },
+  })
+  const stopping = setInterval(() => void stopAskedFor().catch((error: unknown) => log('cancel', error)), lookAgainMs)
+  stopping.unref()
+  const endStrays = openStrays({
+    ...recovering(owners.self),
+    get self() {
+      return owners.self
+    },
+  })
+  const lookForStrays = oneAtATime(
+    () => endStrays().finally(() => queue.kick()),
+    (error) => log('own execs could not be looked at', error),
   )
+  const strays = setInterval(() => void lookForStrays(), straysMs)
   strays.unref()
   let sweeps = 0
   const sweep = async (): Promise<void> => {
+    await unrecorded.letGoOfEnded((execId) => store.execs.find(execId))
     await sweepBoundaries(store, boundaries)
     if (sweeps++ % sweepsPerLook === 1) await sweepUnaccepted(files)
   }
@@ -140,33 +211,22 @@ export async function openExecs(options: ExecsOptions): Promise<Execs> {
     for (const { exec_id } of (await store.execs.list(filter, { limit: 1000 })).rows) work.stop(exec_id, 'cancelled')
   }
 
-  const recoverUnlisted = async (): Promise<void> => {
-    for (const owner of await ownersOfOpen(store)) if (!owners.isAlive(owner)) await recover(owner, owners.self)
-  }
-  await recoverUnlisted()
   sweepQuietly()
   queue.kick()
 
-  const wait = async (execId: string, signal?: AbortSignal): Promise<ExecRow | undefined> => {
-    const watch = watchers.watch(execId, 'state')
-    try {
-      for (;;) {
-        const row = await store.execs.find(execId)
-        if (row === undefined || hasEnded(row.status) || isStopping || signal?.aborted === true) return row
-        await watch.next(lookAgainMs, signal)
-      }
-    } finally {
-      watch.close()
-    }
+  const wait = openWaiting({ store, watchers, isStopping: () => isStopping })
+  const stopWaiting = (): void => {
+    isStopping = true
+    watchers.wakeAll()
   }
 
   return {
     limits,
     get running() {
-      return queue.running
+      return work.ids.length
     },
     async submit(asked) {
-      const submitted = await submit(asked)
+      const submitted = await door.pass(() => submit(asked))
       queue.kick()
       return submitted
     },
@@ -174,22 +234,8 @@ export async function openExecs(options: ExecsOptions): Promise<Execs> {
     find: (execId) => store.execs.find(execId),
     list: (filter, page) => store.execs.list(filter, page),
     countQueued: () => store.execs.count({ status: ['QUEUED'] }),
-    async cancel(execId) {
-      const before = await store.execs.find(execId)
-      if (before === undefined || hasEnded(before.status)) return before
-      const row = await store.execs.requestCancel(execId, now().toISOString())
-      if (row === undefined) return undefined
-      if (before.status === 'QUEUED' && row.status === 'CANCELLED') {
-        unrecorded.take(execId)
-        await writeFiles(files, row, false)
-        onChange(execId)
-        return row
-      }
-      if (hasEnded(row.status)) return row
-      work.stop(execId, 'cancelled')
-      await Promise.race([work.ended(execId), delay(cancelledWithinMs, undefined, { ref: false })])
-      return store.execs.find(execId)
-    },
+    cancel: (execId) => cancelling.cancel(execId),
+    refuseBeyond: (row, from) => refuseBeyond(root, row, from),
     async *stream(execId, from, signal) {
       const watch = watchers.watch(execId, 'output')
       const states = watchers.watch(execId, 'state')
@@ -211,43 +257,36 @@ export async function openExecs(options: ExecsOptions): Promise<Execs> {
     artifacts: (row) => listArtifacts(root, row, new Set(standIns.map(({ name }) => name))),
     openArtifact: (row, path, by) => openArtifact(root, row, path, by),
     record: recordOf,
-    hold: () => void queue.stop(),
+    hold() {
+      door.shut()
+      void queue.stop()
+    },
     async drain(graceMs) {
+      door.shut()
       await queue.stop()
       const running = Promise.all(work.ids.map((id) => work.ended(id)))
       await Promise.race([running, delay(graceMs, undefined, { ref: false })])
       for (const id of work.ids) work.stop(id, 'drained')
       await running
-      await endUnrunnable()
-      isStopping = true
-      watchers.wakeAll()
+      try {
+        await door.emptied()
+        await endUnrunnable({ ...files, cancelling, self: owners.self })
+      } finally {
+        stopWaiting()
+      }
     },
+    hurry: () => hurrying.abort(),
     async close() {
-      clearInterval(cancelling)
+      doubts.close()
+      clearInterval(stopping)
       clearInterval(sweeping)
       clearInterval(strays)
       await queue.stop()
       for (const id of work.ids) work.stop(id, 'drained')
-      await Promise.all(work.ids.map((id) => work.ended(id)))
-      isStopping = true
-      watchers.wakeAll()
+      await Promise.all([...work.ids.map((id) => work.ended(id)), cancelling.settled(), door.emptied()])
+      stopWaiting()
       await owners.close()
     },
-  }
-
-  /** The environment of what is still in the queue ends with this process. What has none waits for the next server. */
-  async function endUnrunnable(): Promise<void> {
-    const { rows } = await store.execs.list({ owner: owners.self, status: ['QUEUED'] }, { limit: 1000 })
-    for (const row of rows) {
-      await finishExec(files, row, {
-        status: 'CANCELLED',
-        error_reason: 'drained',
-        exit_code: null,
-        duration_ms: null,
-        stdout_truncated: false,
-        stderr_truncated: false,
-      })
-    }
   }
 }
 

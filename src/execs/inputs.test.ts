@@ -1,24 +1,35 @@
-import { linkSync, mkdirSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { linkSync, mkdirSync, readFileSync, readdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { ExecInput } from '../contract/exec-record.ts'
+import type { ExecRow } from '../contract/store.ts'
 import { isGloveboxError } from '../errors/error.ts'
 import { makeGround, type Ground } from './ground.test-support.ts'
-import { checkInputs, writeInputs } from './inputs.ts'
-import { inputsPlace } from './layout.ts'
+import { checkInputs } from './inputs.ts'
+import { execPlace, inputsPlace } from './layout.ts'
+import { keepInputs, placeInputs } from './place-inputs.ts'
 
 let ground: Ground
 let place: string
+let row: ExecRow
 
 beforeEach(() => {
   ground = makeGround()
-  ground.exec()
+  row = ground.exec()
   place = inputsPlace(ground.root, 'project')
 })
 afterEach(() => ground.remove())
 
-const put = async (...paths: readonly string[]): Promise<void> =>
-  writeInputs(place, checkInputs(paths.map((path) => ({ path, content: `of ${path}` }))))
+const keep = (inputs: readonly ExecInput[]): Promise<void> => keepInputs(ground.root, row, checkInputs(inputs))
+
+const putAll = async (inputs: readonly ExecInput[]): Promise<void> => {
+  await keep(inputs)
+  await placeInputs(ground.root, row)
+}
+
+const put = (...paths: readonly string[]): Promise<void> =>
+  putAll(paths.map((path) => ({ path, content: `of ${path}` })))
 
 const codeOf = async (work: () => Promise<unknown>): Promise<string | undefined> => {
   try {
@@ -33,7 +44,7 @@ describe('inputs', () => {
   it('are written below inputs/, with the directories that they need', async () => {
     await put('a.txt', 'deep/er/b.txt')
     expect(readFileSync(join(place, 'deep/er/b.txt'), 'utf8')).toBe('of deep/er/b.txt')
-    await writeInputs(place, checkInputs([{ path: 'a.txt', content_base64: Buffer.from([0, 255]).toString('base64') }]))
+    await putAll([{ path: 'a.txt', content_base64: Buffer.from([0, 255]).toString('base64') }])
     expect([...readFileSync(join(place, 'a.txt'))]).toEqual([0, 255])
   })
 
@@ -83,6 +94,31 @@ describe('inputs', () => {
     await put('a.txt')
     expect(readFileSync(elsewhere, 'utf8')).toBe('kept')
     expect(readFileSync(join(place, 'a.txt'), 'utf8')).toBe('of a.txt')
+  })
+
+  it('wait with their exec until it begins, and change nothing before', async () => {
+    await put('a.txt')
+    await keep([{ path: 'a.txt', content: 'new' }])
+    expect(readFileSync(join(place, 'a.txt'), 'utf8')).toBe('of a.txt')
+    await placeInputs(ground.root, row)
+    expect(readFileSync(join(place, 'a.txt'), 'utf8')).toBe('new')
+    expect(readdirSync(execPlace(ground.root, row))).toEqual(['files'])
+  })
+
+  it('that were put in their places by halves are put there by whoever begins the exec next', async () => {
+    await keep(['a.txt', 'b/c.txt'].map((path) => ({ path, content: `new ${path}` })))
+    renameSync(join(execPlace(ground.root, row), '.inputs/a.txt'), join(place, 'a.txt'))
+    await placeInputs(ground.root, row)
+    await placeInputs(ground.root, row)
+    expect(readFileSync(join(place, 'a.txt'), 'utf8')).toBe('new a.txt')
+    expect(readFileSync(join(place, 'b/c.txt'), 'utf8')).toBe('new b/c.txt')
+  })
+
+  it('are put nowhere through a link that came on their way meanwhile', async () => {
+    await keep([{ path: 'out/new', content: 'new' }])
+    symlinkSync(ground.outside, join(place, 'out'))
+    expect(await codeOf(() => placeInputs(ground.root, row))).toBe('INVALID_PATH')
+    expect(readdirSync(ground.outside)).toEqual(['workspace'])
   })
 
   it('whatever is not refused is one file below inputs/', () => {

@@ -1,4 +1,4 @@
-// Files that come with a request, put below the project's `inputs/`. All of them are looked at before the first is written.
+// Files that come with a request, for below the project's `inputs/`. All of them are looked at before the first is written.
 import { closeSync } from 'node:fs'
 import type { ExecInput } from '../contract/exec-record.ts'
 import type { GuestPath } from '../contract/mount.ts'
@@ -11,14 +11,14 @@ import { asRefusal, type Question } from '../paths/refusal.ts'
 import { replaceFile } from '../paths/replace.ts'
 import { guestInputs } from './layout.ts'
 
-interface Checked {
+export interface CheckedInput {
   readonly path: string
   readonly names: readonly [string, ...string[]]
   readonly bytes: Uint8Array
 }
 
 /** Lexical: nothing of the host is looked at. */
-export function checkInputs(inputs: readonly ExecInput[]): readonly Checked[] {
+export function checkInputs(inputs: readonly ExecInput[]): readonly CheckedInput[] {
   const checked = inputs.map(checkInput)
   const taken = new Map<string, 'file' | 'directory'>()
   for (const { names, path } of checked) {
@@ -34,7 +34,7 @@ function take(taken: Map<string, 'file' | 'directory'>, place: string, as: 'file
   taken.set(place, as)
 }
 
-function checkInput({ path, content, content_base64 }: ExecInput): Checked {
+function checkInput({ path, content, content_base64 }: ExecInput): CheckedInput {
   if (path === '') throw bad(path, 'it is empty')
   // SECURITY: a NUL ends the name for the kernel but not for a check. test/attacks/execs: "an input reaches nothing outside of inputs/"
   if (path.includes('\0')) throw bad(path, 'it has a NUL byte')
@@ -49,11 +49,10 @@ function checkInput({ path, content, content_base64 }: ExecInput): Checked {
   return { path, names: names as [string, ...string[]], bytes }
 }
 
-export async function writeInputs(directory: string, inputs: readonly Checked[]): Promise<void> {
-  if (inputs.length === 0) return
+/** In a directory of the server's own. */
+export async function writeInputs(directory: string, inputs: readonly CheckedInput[]): Promise<void> {
   const root = openRoot(directory)
   try {
-    for (const input of inputs) lookAlong(root, input)
     for (const input of inputs) await writeOne(root, input)
   } finally {
     closeSync(root.fd)
@@ -62,7 +61,7 @@ export async function writeInputs(directory: string, inputs: readonly Checked[])
 
 // SECURITY: by descriptor, one name after the other, so that a link on the way is seen and not followed.
 // test/attacks/execs: "an input reaches nothing outside of inputs/"
-function lookAlong(root: Opened, { names, path }: Checked): void {
+export function lookAlong(root: Opened, { names, path }: Pick<CheckedInput, 'names' | 'path'>): void {
   let place = root
   try {
     for (const [index, name] of names.entries()) {
@@ -81,7 +80,7 @@ function lookAlong(root: Opened, { names, path }: Checked): void {
   }
 }
 
-async function writeOne(root: Opened, { names, path, bytes }: Checked): Promise<void> {
+async function writeOne(root: Opened, { names, path, bytes }: CheckedInput): Promise<void> {
   const asked: Question = { verb: 'write', path: `${guestInputs}/${path}` as GuestPath }
   const owner = ownerLike(root.stats)
   try {
@@ -100,5 +99,5 @@ async function writeOne(root: Opened, { names, path, bytes }: Checked): Promise<
 const bad = (path: string, cause: string): GloveboxError =>
   new GloveboxError('INVALID_PATH', `Cannot take the input ${JSON.stringify(path.slice(0, 200))}: ${cause}`, {
     hint: 'Write inputs[].path relative to inputs/, for example data/table.csv.',
-    facts: { field: 'inputs' },
+    facts: { fields: ['inputs'] },
   })

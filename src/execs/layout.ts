@@ -5,10 +5,12 @@
 //   projects/<project_id>/work/                   the guest writes
 //   projects/<project_id>/artifacts/<exec_id>/    the server writes: stdout.txt stderr.txt manifest.json meta.json
 //   projects/<project_id>/artifacts/<exec_id>/files/    the guest writes
-import { chownSync, existsSync, mkdirSync } from 'node:fs'
+//   running/<sandbox_id>/                         what a command says that goes on without its server, and its HOME, until its end is recorded
+import { chmodSync, chownSync, existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { RecordName } from '../contract/exec-record.ts'
 import type { HostPath } from '../contract/mount.ts'
+import { directoryMode } from '../paths/directories.ts'
 import { isErrno } from '../paths/refusal.ts'
 import { putStandIns, type StandIn } from './stand-ins.ts'
 
@@ -49,9 +51,12 @@ export const filesPlace = (root: string, name: ExecName): HostPath => join(execP
 export const inputsPlace = (root: string, project: string): HostPath =>
   join(root, 'projects', project, 'inputs') as HostPath
 
+/** Beside what they write: every server of this workspace must find them again. */
+export const runningPlace = (root: string): HostPath => join(root, 'running') as HostPath
+
 const workPlace = (root: string, project: string): HostPath => join(root, 'projects', project, 'work') as HostPath
 
-/** Only these are ever mounted. */
+/** Nothing else of the host's is ever mounted but the HOME that is made for the exec, and the pipes of its output. */
 export const mountsOf = (root: string, name: ExecName): readonly ExecMount[] => [
   { guest_path: guestInputs, host_path: inputsPlace(root, name.project_id), mode: 'ro' },
   { guest_path: guestWork, host_path: workPlace(root, name.project_id), mode: 'rw' },
@@ -66,7 +71,8 @@ export interface Making {
 
 export function makeProject(root: string, project: string, making: Making): void {
   const own = join(root, 'projects', project)
-  for (const place of [join(root, 'projects'), own, inputsPlace(root, project), join(own, 'artifacts')]) make(place)
+  for (const place of [join(root, 'projects'), own, join(own, 'artifacts')]) make(place)
+  makeVisible(inputsPlace(root, project))
   makeForGuest(workPlace(root, project), making)
 }
 
@@ -76,9 +82,25 @@ export function makeExecPlace(root: string, name: ExecName, making: Making): voi
   makeForGuest(filesPlace(root, name), making)
 }
 
+/** For the record of an end: somebody may have removed the exec's directory, and all above it. Whether that was so. */
+export function remakeExecPlace(root: string, name: ExecName): boolean {
+  const files = filesPlace(root, name)
+  if (existsSync(files)) return false
+  const own = join(root, 'projects', name.project_id)
+  for (const place of [join(root, 'projects'), own, join(own, 'artifacts'), execPlace(root, name), files]) make(place)
+  return true
+}
+
+/** Whether it is new. The operator's umask is for the operator's files; the guest must be able to use these. */
+function makeVisible(place: HostPath): boolean {
+  const isNew = make(place)
+  if (isNew) chmodSync(place, directoryMode)
+  return isNew
+}
+
 /** Its parent is the server's, so nobody can put something else under the name in between. */
 function makeForGuest(place: HostPath, { guest, standIns }: Making): void {
-  const isNew = make(place)
+  const isNew = makeVisible(place)
   putStandIns(place, standIns)
   if (isNew && guest !== undefined) chownSync(place, guest.uid, guest.gid)
 }
@@ -87,7 +109,7 @@ function makeForGuest(place: HostPath, { guest, standIns }: Making): void {
 function make(place: string): boolean {
   if (existsSync(place)) return false
   try {
-    mkdirSync(place, { mode: 0o755 })
+    mkdirSync(place, { mode: directoryMode })
     return true
   } catch (error) {
     // Somebody else was quicker.

@@ -6,6 +6,7 @@ import { execManifestSchema } from '../contract/exec-record.ts'
 import type { ExecRow } from '../contract/store.ts'
 import { isOverLimit, trimToLimit } from './artifact-limit.ts'
 import { openArtifact } from './artifacts.ts'
+import { canLimitDescriptors, withDescriptors } from './descriptors.test-support.ts'
 import { makeGround, type Ground } from './ground.test-support.ts'
 import { mostDepth } from './guest-tree.ts'
 import { makeManifest } from './manifest.ts'
@@ -49,8 +50,17 @@ describe('the manifest of an exec', () => {
       true,
     )
     for (const path of ['link', 'directory', 'directory/secret'])
-      expect(() => openArtifact(ground.root, row, path), path).toThrow('link')
+      await expect(openArtifact(ground.root, row, path), path).rejects.toThrow('link')
   })
+
+  it.skipIf(!canLimitDescriptors)(
+    'is not made without a hash for want of a descriptor of ours [needs prlimit]',
+    async () => {
+      writeFileSync(join(files, 'one'), 'hello')
+      await expect(withDescriptors(2, () => manifest())).rejects.toMatchObject({ code: 'EMFILE' })
+      expect(await manifest()).toMatchObject({ complete: true })
+    },
+  )
 
   it('a manifest of an exec that left something out says so', async () => {
     expect(await manifest(true)).toMatchObject({ complete: false, over_limit: true })
@@ -74,6 +84,20 @@ describe('the limit on artifacts', () => {
     expect(readdirSync(files)).toEqual(['a', 'c'])
     expect(await isOverLimit(files, 100)).toBe(false)
     expect(await trimToLimit(files, 100)).toEqual({ wasOver: false })
+  })
+
+  it('is not passed by names and links that are longer together than can be listed', async () => {
+    const link = (from: number, to: number): void => {
+      for (let number = from; number < to; number++) symlinkSync('t'.repeat(4090), join(files, String(number)))
+    }
+    link(0, 4090)
+    expect(await isOverLimit(files, 1024)).toBe(false)
+    expect(await manifest()).toMatchObject({ complete: true })
+    link(4090, 4110)
+    expect(await isOverLimit(files, 1024)).toBe(true)
+    expect(await manifest()).toMatchObject({ complete: false })
+    expect(await trimToLimit(files, 1024)).toEqual({ wasOver: true })
+    expect(readdirSync(files)).toEqual([])
   })
 
   it('counts a sparse file as long as it reads', async () => {

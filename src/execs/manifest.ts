@@ -14,11 +14,17 @@ export interface ManifestOptions {
   readonly name: ExecName
   readonly overLimit: boolean
   readonly now: () => Date
+  /** After each of the entries. */
+  readonly onHashed?: () => void
 }
 
-export async function makeManifest({ root, name, overLimit, now }: ManifestOptions): Promise<ExecManifest> {
+export async function makeManifest(options: ManifestOptions): Promise<ExecManifest> {
+  const { root, name, overLimit, now, onHashed } = options
   const entries: ExecArtifact[] = []
-  const gaps = await listTree(filesPlace(root, name), async (met) => void entries.push(await hashed(met)))
+  const gaps = await listTree(filesPlace(root, name), async (met) => {
+    entries.push(await hashed(met))
+    onHashed?.()
+  })
   const isWhole = gaps.size === 0 && !overLimit && entries.every(({ skipped }) => skipped === null)
   return {
     exec_id: name.exec_id,
@@ -30,7 +36,7 @@ export async function makeManifest({ root, name, overLimit, now }: ManifestOptio
   }
 }
 
-/** As it is now, without hashes: for an exec that has not ended. */
+/** As it is now, without hashes: for an exec that has not ended, or whose manifest cannot be read. */
 export async function listNow(root: string, name: ExecName): Promise<readonly ExecArtifact[]> {
   const entries: ExecArtifact[] = []
   await listTree(filesPlace(root, name), async (met) => void entries.push(plain(met)))
@@ -82,7 +88,7 @@ function openReadable({ fd }: Opened): number | undefined {
   try {
     return reopen(fd, constants.O_RDONLY)
   } catch (error) {
-    if (isErrno(error)) return undefined
-    throw error
+    if (!isErrno(error) || isErrno(error, 'EMFILE', 'ENFILE')) throw error
+    return undefined
   }
 }

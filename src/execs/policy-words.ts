@@ -1,23 +1,54 @@
 // Policy between the API's spelling and the house's.
 import type { PolicyOverrides, PolicySnapshot } from '../contract/exec-record.ts'
-import type { EffectivePolicy, PolicyValues } from '../contract/policy.ts'
+import type { EffectivePolicy, PolicyField, PolicyValues } from '../contract/policy.ts'
+import { GloveboxError } from '../errors/error.ts'
+
+/** What a request may ask for, and how it is written there. */
+const written = {
+  network: 'net',
+  timeoutMs: 'timeout_ms',
+  maxStdoutBytes: 'max_stdout_bytes',
+  maxStderrBytes: 'max_stderr_bytes',
+  maxArtifactsBytes: 'max_artifacts_bytes_total',
+  memoryMb: 'memory_mb',
+  cpuCores: 'cpu_cores',
+  pids: 'pids',
+  fileSizeMb: 'file_size_mb',
+  tmpMb: 'tmp_mb',
+  shmMb: 'shm_mb',
+} as const satisfies Partial<Record<PolicyField, keyof PolicyOverrides>>
 
 /** Without what was not asked for: a field that is there counts as demanded. */
 export function toPolicyValues(overrides: PolicyOverrides): PolicyValues {
-  const values: Record<string, unknown> = {
-    network: overrides.net,
-    timeoutMs: overrides.timeout_ms,
-    maxStdoutBytes: overrides.max_stdout_bytes,
-    maxStderrBytes: overrides.max_stderr_bytes,
-    maxArtifactsBytes: overrides.max_artifacts_bytes_total,
-    memoryMb: overrides.memory_mb,
-    cpuCores: overrides.cpu_cores,
-    pids: overrides.pids,
-    fileSizeMb: overrides.file_size_mb,
-    tmpMb: overrides.tmp_mb,
-    shmMb: overrides.shm_mb,
-  }
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined))
+  const values = Object.entries(written).map(([field, name]) => [field, overrides[name]] as const)
+  return Object.fromEntries(values.filter(([, value]) => value !== undefined))
+}
+
+const paths: ReadonlyMap<string, string> = new Map([
+  ...Object.entries(written).map(([field, name]) => [field, `policy_overrides.${name}`] as const),
+  ['secrets', 'exec.secrets'],
+])
+
+/** `request.network.allow[3]` is what the caller wrote as `policy_overrides.net.allow.3`. */
+function pathOf(field: string): string | undefined {
+  const [, name = '', rest = ''] = /^(?:request\.)?(\w+)(.*)$/.exec(field) ?? []
+  const path = paths.get(name)
+  return path === undefined ? undefined : `${path}${rest.replaceAll(/\[(\d+)\]/g, '.$1')}`
+}
+
+/** A refusal names the field as the caller wrote it. The hint is for the operator, who writes it as settings do. */
+export function inCallersWords(refusal: GloveboxError): GloveboxError {
+  const { code, message, hint, operatorDetail, facts } = refusal
+  const { field, ...others } = facts
+  const path = typeof field === 'string' ? pathOf(field) : undefined
+  if (typeof field !== 'string' || path === undefined) return refusal
+  // It stands at the beginning of the message, before any value.
+  return new GloveboxError(code, message.replace(field, path), {
+    ...(hint === undefined ? {} : { hint }),
+    ...(operatorDetail === undefined ? {} : { operatorDetail }),
+    facts: { ...others, ...(code === 'INVALID_INPUT' ? {} : { field: path }), fields: [path] },
+    cause: refusal,
+  })
 }
 
 export const toSnapshot = (policy: EffectivePolicy): PolicySnapshot => ({

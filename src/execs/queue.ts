@@ -3,16 +3,16 @@
 import type { ExecRow } from '../contract/store.ts'
 
 export interface QueueParts {
-  readonly maxConcurrent: number
+  /** For one more, beside all that is at work here. */
+  hasRoom(): boolean
   claim(): Promise<ExecRow | undefined>
-  /** Never rejects. */
-  run(row: ExecRow): Promise<void>
+  /** At work from now on. */
+  run(row: ExecRow): void
   /** The store could not be asked; it is asked again later. */
   readonly onFault: (error: unknown) => void
 }
 
 export interface Queue {
-  readonly running: number
   /** There may be something to take, or room for it. */
   kick(): void
   /** Nothing more is taken; settles when no claim is under way. */
@@ -23,7 +23,6 @@ export interface Queue {
 const lookAgainMs = 1000
 
 export function openQueue(parts: QueueParts): Queue {
-  let running = 0
   let isStopped = false
   let wanted = false
   let taking: Promise<void> | undefined
@@ -31,14 +30,10 @@ export function openQueue(parts: QueueParts): Queue {
   const takeAll = async (): Promise<void> => {
     while (wanted && !isStopped) {
       wanted = false
-      while (running < parts.maxConcurrent && !isStopped) {
+      while (parts.hasRoom() && !isStopped) {
         const row = await parts.claim()
         if (row === undefined) break
-        running += 1
-        void parts.run(row).finally(() => {
-          running -= 1
-          kick()
-        })
+        parts.run(row)
       }
     }
   }
@@ -56,9 +51,6 @@ export function openQueue(parts: QueueParts): Queue {
   const timer = setInterval(kick, lookAgainMs)
   timer.unref()
   return {
-    get running() {
-      return running
-    },
     kick,
     async stop() {
       isStopped = true

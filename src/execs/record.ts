@@ -67,15 +67,17 @@ export function rowFrom(meta: ExecMeta): ExecRow {
 export interface WriteOptions {
   /** On the disk before the answer. Else it survives the end of the process, and not a power cut. */
   readonly sync: boolean
+  /** The file is whole, and not yet under its name. */
+  readonly beforeRename?: () => void
 }
 
 /** Whole or not at all; what was there before is replaced. */
-export const writeRecord = (place: string, value: unknown, options: WriteOptions): Promise<void> =>
-  publish(place, value, options, (temporary) => renameSync(temporary, place))
+export const writeRecord = (place: string, text: Iterable<string>, options: WriteOptions): Promise<void> =>
+  publish(place, text, options, (temporary) => renameSync(temporary, place))
 
 /** The first one. Where the exec has been claimed meanwhile, a later one is there, and stays. */
-const writeFirst = (place: string, value: unknown, options: WriteOptions): Promise<void> =>
-  publish(place, value, options, (temporary) => {
+const writeFirst = (place: string, text: Iterable<string>, options: WriteOptions): Promise<void> =>
+  publish(place, text, options, (temporary) => {
     try {
       linkSync(temporary, place)
     } catch (error) {
@@ -89,15 +91,16 @@ const temporaryName = /^\.[0-9a-f]{24}\.tmp$/
 
 async function publish(
   place: string,
-  value: unknown,
-  { sync }: WriteOptions,
+  text: Iterable<string>,
+  { sync, beforeRename }: WriteOptions,
   name: (temporary: string) => void,
 ): Promise<void> {
   const temporary = join(dirname(place), `.${randomBytes(12).toString('hex')}.tmp`)
   const fd = openSync(temporary, 'wx', 0o644)
   try {
-    await writeAll(fd, Buffer.from(`${JSON.stringify(value, null, 2)}\n`))
+    for (const piece of text) await writeAll(fd, Buffer.from(piece))
     if (sync) await syncFile(fd)
+    beforeRename?.()
     name(temporary)
   } catch (error) {
     rmSync(temporary, { force: true })
@@ -114,11 +117,13 @@ export function sweepTemporaries(root: string, name: ExecName): void {
   for (const each of readdirSync(place)) if (temporaryName.test(each)) rmSync(join(place, each), { force: true })
 }
 
+const metaText = (root: string, row: ExecRow): readonly string[] => [`${JSON.stringify(metaOf(root, row), null, 2)}\n`]
+
 export const writeMeta = (root: string, row: ExecRow, options: WriteOptions): Promise<void> =>
-  writeRecord(recordPlace(root, row, 'meta.json'), metaOf(root, row), options)
+  writeRecord(recordPlace(root, row, 'meta.json'), metaText(root, row), options)
 
 export const writeFirstMeta = (root: string, row: ExecRow, options: WriteOptions): Promise<void> =>
-  writeFirst(recordPlace(root, row, 'meta.json'), metaOf(root, row), options)
+  writeFirst(recordPlace(root, row, 'meta.json'), metaText(root, row), options)
 
 /** Undefined where there is none, or what is there is no record of this exec. */
 export function readMeta(root: string, name: ExecName): ExecMeta | undefined {

@@ -1,11 +1,15 @@
 // What becomes of an exec whose server has died. What its files say has happened; a command that went on is followed again;
 // one that never began begins; and of the rest nobody can know how it ended.
 import { statSync } from 'node:fs'
-import { hasEnded, type ExecRow, type Store } from '../contract/store.ts'
+import type { ExecRow, OpenExec, Store } from '../contract/store.ts'
 import type { Boundaries } from './boundaries.ts'
-import { finishExec, type FinishParts } from './finish.ts'
+import { cancelledUnbegun } from './cancel.ts'
+import { enterEnd, finishExec, saidEnd, type FinishParts } from './finish.ts'
+import { notedEnd } from './known-end.ts'
 import { recordPlace } from './layout.ts'
-import { readMeta, sweepTemporaries } from './record.ts'
+import { sweepTemporaries } from './record.ts'
+import { neverBegins } from './starting.ts'
+import { needsUnrecorded } from './unrecorded.ts'
 import type { Work } from './work.ts'
 
 export interface RecoverParts extends FinishParts {
@@ -13,34 +17,26 @@ export interface RecoverParts extends FinishParts {
   readonly boundaries: Boundaries
   readonly work: Work
   readonly onChange: (execId: string) => void
+  /** What it cannot run without, and no record has, is here: its request came to us. */
+  isKept(execId: string): boolean
+  /** Execs that are just being recovered here. */
+  readonly inHand: Set<string>
 }
 
 const pageRows = 200
 
-/** Every exec of a server that is dead. */
-export async function recoverOwned(parts: RecoverParts, owner: string): Promise<void> {
+/** Every exec of a server that is dead. False where one is still that server's; one that is ours by then is found among the strays. */
+export async function recoverOwned(parts: RecoverParts, owner: string): Promise<boolean> {
+  let isDone = true
   for (const row of await openExecs(parts.store, owner)) {
     try {
-      await recoverOne(parts, row)
+      if (!(await recoverOne(parts, row))) isDone = false
     } catch (error) {
-      parts.log(`${row.exec_id} could not be recovered`, error)
+      isDone = false
+      parts.log(`${row.exec_id} could not be recovered, and is tried again`, error)
     }
   }
-}
-
-/**
- * Execs that are ours and that nobody works on: the answer to a claim was lost on its way, or an end could not be written for
- * too long. `working` is asked twice, so that one that is just being claimed is not taken for such a one.
- */
-export function openStrays(parts: RecoverParts): () => Promise<void> {
-  let suspects: ReadonlySet<string> = new Set()
-  return async () => {
-    const filter = { owner: parts.self, status: ['RUNNING'] as const }
-    const { rows } = await parts.store.execs.list(filter, { limit: 1000 })
-    const idle = rows.filter(({ exec_id }) => !parts.work.ids.includes(exec_id))
-    for (const row of idle) if (suspects.has(row.exec_id)) await recoverOne(parts, row)
-    suspects = new Set(idle.map(({ exec_id }) => exec_id))
-  }
+  return isDone
 }
 
 /** What no open exec names any more. */
@@ -51,28 +47,33 @@ export async function sweepBoundaries(store: Store, boundaries: Boundaries): Pro
   })
 }
 
-/** Owners of open execs: those that are listed nowhere died before they could be, or the index was made anew. */
-export async function ownersOfOpen(store: Store): Promise<ReadonlySet<string>> {
-  const rows = await openExecs(store)
-  return new Set(rows.flatMap(({ owner }) => (owner === null ? [] : [owner])))
-}
-
-async function openExecs(store: Store, owner?: string): Promise<readonly ExecRow[]> {
-  const found: ExecRow[] = []
-  let after: Parameters<Store['execs']['list']>[1]['after']
+export async function openExecs(store: Store, owner?: string): Promise<readonly OpenExec[]> {
+  const found: OpenExec[] = []
+  let after: Parameters<Store['execs']['listOpen']>[1]['after']
   for (;;) {
-    const filter = { status: ['QUEUED', 'RUNNING'] as const, ...(owner === undefined ? {} : { owner }) }
-    const page = await store.execs.list(filter, { limit: pageRows, after })
+    const page = await store.execs.listOpen({ owner }, { limit: pageRows, after })
     found.push(...page.rows)
     if (page.next === null) return found
     after = page.next
   }
 }
 
-async function recoverOne(parts: RecoverParts, left: ExecRow): Promise<void> {
-  const row = await parts.store.execs.takeOver(left.exec_id, { from: left.owner, to: parts.self })
-  // Another server was quicker, or it has ended.
-  if (row === undefined) return
+/** False: it is at work here, or in hand, and is left alone. Whoever is at it could write nothing with the fence that it has. */
+export async function recoverOne(parts: RecoverParts, left: Pick<OpenExec, 'exec_id' | 'owner'>): Promise<boolean> {
+  const { exec_id, owner } = left
+  if (parts.inHand.has(exec_id) || parts.work.ids.includes(exec_id)) return false
+  parts.inHand.add(exec_id)
+  try {
+    const row = await parts.store.execs.takeOver(exec_id, { from: owner, to: parts.self })
+    // Another server was quicker, or it has ended.
+    if (row !== undefined) await recoverTaken(parts, row)
+    return true
+  } finally {
+    parts.inHand.delete(exec_id)
+  }
+}
+
+async function recoverTaken(parts: RecoverParts, row: ExecRow): Promise<void> {
   try {
     sweepTemporaries(parts.root, row)
     await decide(parts, row)
@@ -82,15 +83,16 @@ async function recoverOne(parts: RecoverParts, left: ExecRow): Promise<void> {
 }
 
 async function decide(parts: RecoverParts, row: ExecRow): Promise<void> {
-  const { store, boundaries, work } = parts
-  const meta = readMeta(parts.root, row)
-  if (meta !== undefined && hasEnded(meta.status)) {
-    const { status, exit_code, error_reason, ended_at, duration_ms, stdout_truncated, stderr_truncated } = meta
-    const change = { status, exit_code, error_reason, ended_at, duration_ms, stdout_truncated, stderr_truncated }
-    await store.execs.update(row.exec_id, row.fence, change)
-    return
-  }
+  const { boundaries, work } = parts
+  const said = saidEnd(parts.root, row)
+  if (said !== undefined) return void (await enterEnd(parts, row, said))
+  // It ended while this process lived, which nothing could be told of then.
+  // Or its server knew it, and died while it wrote that down.
+  const known = parts.knownEnds.get(row.exec_id) ?? notedEnd(parts.root, row)
+  if (known !== undefined) return void (await finishExec(parts, row, known))
   if (row.status === 'QUEUED' || row.boundary_id === null) return beginAgain(parts, row)
+  // What it may have made is swept, since no exec names it any more.
+  if (neverBegins(parts.root, row, row.boundary_id)) return beginAgain(parts, row)
   const timeoutMs = Number(row.policy_snapshot?.['timeout_ms'])
   const found = await boundaries.findAgain?.(row.boundary_id, { timeoutMs })
   if (found !== undefined && found !== 'unbegun') return void work.follow(row, found)
@@ -99,10 +101,10 @@ async function decide(parts: RecoverParts, row: ExecRow): Promise<void> {
   await finish(parts, row, 'LOST', 'server_crash')
 }
 
-/** Nothing of it has run. Its environment was known to the dead server alone. */
+/** Nothing of it has run. Its environment, and where its secrets belong, is known to the server alone that took its request. */
 async function beginAgain(parts: RecoverParts, row: ExecRow): Promise<void> {
-  if (row.cancel_requested_at !== null) return finish(parts, row, 'CANCELLED', 'cancelled')
-  if (row.env_keys.length > 0) return finish(parts, row, 'FAILED', 'environment_lost')
+  if (row.cancel_requested_at !== null) return void (await finishExec(parts, row, cancelledUnbegun(row)))
+  if (needsUnrecorded(row) && !parts.isKept(row.exec_id)) return finish(parts, row, 'FAILED', 'environment_lost')
   if (row.status === 'QUEUED') return
   await parts.store.execs.update(row.exec_id, row.fence, { status: 'QUEUED', started_at: null, boundary_id: null })
 }
@@ -110,7 +112,7 @@ async function beginAgain(parts: RecoverParts, row: ExecRow): Promise<void> {
 async function finish(
   parts: RecoverParts,
   row: ExecRow,
-  status: 'LOST' | 'CANCELLED' | 'FAILED',
+  status: 'LOST' | 'FAILED',
   error_reason: string,
 ): Promise<void> {
   const isCut = (name: 'stdout' | 'stderr'): boolean => {

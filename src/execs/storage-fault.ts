@@ -6,7 +6,7 @@ import { isErrno } from '../paths/refusal.ts'
 const faults: Readonly<Record<string, readonly [ErrorCode, string, string]>> = {
   ENOSPC: ['NO_SPACE', 'the disk of the workspace is full', 'Free space there.'],
   EDQUOT: ['NO_SPACE', 'the quota of the workspace is used up', 'Free space there.'],
-  EROFS: ['NOT_PERMITTED', 'the disk of the workspace is read-only', 'The operator must look at the disk.'],
+  EROFS: ['DISK_READ_ONLY', 'the disk of the workspace is read-only', 'The operator must look at the disk.'],
   EMFILE: ['BUSY', 'too many files are open', 'Try again later.'],
   ENFILE: ['BUSY', 'too many files are open', 'Try again later.'],
 }

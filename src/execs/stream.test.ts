@@ -1,6 +1,7 @@
 import { appendFileSync, writeFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { cases } from '../../test/fixtures/cases.ts'
 import { execEventSchema } from '../contract/exec-record.ts'
 import type { ExecRow } from '../contract/store.ts'
 import { beginning, formatCursor, isOver, parseCursor } from './cursor.ts'
@@ -66,7 +67,7 @@ describe('a stream', () => {
     )
     await fc.assert(
       fc.asyncProperty(pieces, async (steps) => {
-        let row = ground.exec({ status: 'RUNNING' })
+        let row = ground.exec({ status: 'RUNNING', started_at: new Date().toISOString() })
         const reader = newReader()
         const written = { out: [] as Uint8Array[], err: [] as Uint8Array[] }
         for (const { out, err, events } of steps) {
@@ -82,12 +83,12 @@ describe('a stream', () => {
         expect(Buffer.concat(reader.bytes.stderr).equals(Buffer.concat(written.err))).toBe(true)
         expect(reader.states).toEqual(['QUEUED', 'RUNNING', 'SUCCEEDED'])
       }),
-      { numRuns: 40 },
+      cases(40),
     )
   })
 
   it('text stays text where a character is written in two halves', async () => {
-    const row = ground.exec({ status: 'RUNNING' })
+    const row = ground.exec({ status: 'RUNNING', started_at: new Date().toISOString() })
     const path = recordPlace(ground.root, row, 'stdout.txt')
     const text = Buffer.from('aé€😀')
     const reader = newReader()

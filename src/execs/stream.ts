@@ -1,11 +1,11 @@
 // What a reader gets of an exec: its states and its output as they come, from any place on. It is read from the files and
 // not handed over by whoever writes them: a reader that is slow, or gone for a while, holds nobody up and misses nothing.
-import { closeSync, constants, openSync, read } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, read } from 'node:fs'
 import { promisify } from 'node:util'
 import type { ExecEvent } from '../contract/exec-record.ts'
 import { hasEnded, type ExecRow } from '../contract/store.ts'
 import { isErrno } from '../paths/refusal.ts'
-import { formatCursor, isOver, rankOf, type Cursor } from './cursor.ts'
+import { formatCursor, isOver, lastState, noneOfItsIds, type Cursor } from './cursor.ts'
 import { recordPlace } from './layout.ts'
 import { recordOf } from './record.ts'
 import type { Watch } from './watchers.ts'
@@ -30,6 +30,17 @@ export interface StreamParts {
   isStopping(): boolean
 }
 
+/**
+ * An id that the stream cannot have given: behind what was kept, or of an end that has not come. After a power cut one that was given
+ * may be such a one, and its reader must not believe that it has read what is there now.
+ */
+export function refuseBeyond(root: string, row: ExecRow, from: Cursor): void {
+  const isBeyond = (['stdout', 'stderr'] as const).some(
+    (stream) => from[stream] > sizeOf(recordPlace(root, row, `${stream}.txt`)),
+  )
+  if (isBeyond || (isOver(from) && !hasEnded(row.status))) throw noneOfItsIds()
+}
+
 export async function* streamExec(parts: StreamParts, from: Cursor): AsyncGenerator<StreamedEvent> {
   let at = from
   const moved = (change: Partial<Cursor>): string => {
@@ -40,7 +51,7 @@ export async function* streamExec(parts: StreamParts, from: Cursor): AsyncGenera
     // The row first: if it says that the exec has ended, the files are whole.
     const row = await parts.find()
     if (row === undefined) return
-    for (let told = at.told + 1; told <= Math.min(rankOf(row.status), 2); told++)
+    for (let told = at.told + 1; told <= lastState(row); told++)
       yield { id: moved({ told }), event: { type: 'state', status: told === 1 ? 'QUEUED' : 'RUNNING' } }
     for (const stream of ['stdout', 'stderr'] as const) {
       for await (const piece of newPieces(
@@ -75,6 +86,17 @@ async function* newPieces(path: string, offset: number, isWhole: boolean): Async
       at += piece.length
       yield piece
     }
+  } finally {
+    closeSync(fd)
+  }
+}
+
+/** Of the open file: a directory that servers share may tell an old one. */
+function sizeOf(path: string): number {
+  const fd = openIfThere(path)
+  if (fd === undefined) return 0
+  try {
+    return fstatSync(fd).size
   } finally {
     closeSync(fd)
   }

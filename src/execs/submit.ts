@@ -1,42 +1,41 @@
 // From a request to an exec in the queue: checked whole, then its files are made, then its row. A request that is refused leaves
 // nothing behind; one that comes twice under one key is one exec.
-import { rm } from 'node:fs/promises'
-import { dirname } from 'node:path'
 import type { ExecRequest } from '../contract/exec-record.ts'
 import { newExecId } from '../contract/ids.ts'
 import type { ResolvedPolicy } from '../contract/policy.ts'
 import { queuedExec } from '../contract/queued-exec.ts'
-import type { Claim } from '../contract/idempotency.ts'
+import type { Claim, IdempotentRequest } from '../contract/idempotency.ts'
 import type { ExecRow, Store } from '../contract/store.ts'
+import { inDoubt, isInDoubt } from '../errors/doubt.ts'
 import { GloveboxError, isGloveboxError } from '../errors/error.ts'
+import { forget, writeFirstRecord, type ForgetParts } from './accepted.ts'
 import type { Boundaries } from './boundaries.ts'
 import { cwdOf, wordsOf } from './command.ts'
-import { syncDirectory, writeFiles } from './finish.ts'
-import { checkInputs, writeInputs } from './inputs.ts'
-import {
-  artifactsPath,
-  execPlace,
-  inputsPlace,
-  makeExecPlace,
-  makeProject,
-  type ExecName,
-  type Making,
-} from './layout.ts'
+import type { Doubts } from './doubts.ts'
+import type { ExecFailpoint } from './failpoints.ts'
+import { writeFiles } from './finish.ts'
+import type { InputQuota } from './input-quota.ts'
+import { checkInputs, type CheckedInput } from './inputs.ts'
+import { artifactsPath, makeExecPlace, makeProject, type ExecName, type Making } from './layout.ts'
+import { keepInputs } from './place-inputs.ts'
 import { toPolicyValues, toSnapshot } from './policy-words.ts'
-import { writeFirstMeta } from './record.ts'
+import { naming, refused, refusedAgain, resolveOrRefuse } from './refused.ts'
 import { asStorageFault } from './storage-fault.ts'
+import { needsUnrecorded } from './unrecorded.ts'
 import type { Unrecorded } from './work.ts'
 
-export interface SubmitParts {
-  readonly root: string
+export interface SubmitParts extends ForgetParts {
   readonly store: Store
   readonly boundaries: Boundaries
   readonly making: Making
   readonly self: string
   readonly now: () => Date
+  readonly failpoint: ExecFailpoint
   /** Throws where the queue has no room. Gives the place back when called. */
   reserve(exec: ExecName): Promise<() => void>
   keep(execId: string, unrecorded: Unrecorded): void
+  readonly doubts: Pick<Doubts, 'settle'>
+  readonly inputQuota: InputQuota
 }
 
 export interface Asked {
@@ -78,7 +77,7 @@ export function openSubmit(parts: SubmitParts): Submit {
 
 async function submit(parts: SubmitParts, asked: Asked): Promise<Submitted> {
   const repeated = await findRepeated(parts, asked)
-  if (repeated !== undefined) return { row: repeated, isRepeated: true }
+  if (repeated !== undefined) return again(parts, asked, repeated)
   const { request, project } = asked
   const { exec } = request
   const words = wordsOf(exec)
@@ -89,16 +88,15 @@ async function submit(parts: SubmitParts, asked: Asked): Promise<Submitted> {
   const { names, variables } = parts.boundaries.checkSecrets(secrets)
   if (request.image !== undefined) await parts.boundaries.checkImage(request.image)
   const inputs = checkInputs(request.inputs ?? [])
-  // What it does not ask for, it is not granted either.
-  const values = { ...toPolicyValues(request.policy_overrides ?? {}), secrets: [...names] }
+  const values = valuesOf(request, names)
   const { resolved, refusal } = resolveOrRefuse(parts.boundaries, values)
   const row = newRow(parts, asked, { ...words, cwd, variables: [...Object.keys(env), ...variables], resolved })
-  if (refusal !== undefined) throw await recordDenied(parts, row, refusal)
   const giveBack = await parts.reserve(row)
   try {
     makeProject(parts.root, project, parts.making)
-    await writeInputs(inputsPlace(parts.root, project), inputs)
-    const claim = await insert(parts, asked, row, { env, secrets, values })
+    if (refusal !== undefined) return await recordRefused(parts, asked, row, refusal)
+    await parts.inputQuota.admit(project, inputs)
+    const claim = await insert(parts, asked, row, { inputs, unrecorded: { env, secrets, values } })
     // From here on the store counts it.
     giveBack()
     return await accept(parts, asked, row, claim)
@@ -109,33 +107,82 @@ async function submit(parts: SubmitParts, asked: Asked): Promise<Submitted> {
   }
 }
 
+/** What it does not ask for, it is not granted either. */
+const valuesOf = ({ policy_overrides = {} }: ExecRequest, names: readonly string[]): Unrecorded['values'] => ({
+  ...toPolicyValues(policy_overrides),
+  secrets: [...names],
+})
+
+/** One that was refused is refused as long as its key is known. */
+function again({ boundaries }: SubmitParts, { request }: Asked, row: ExecRow): Submitted {
+  if (row.status !== 'POLICY_DENIED') return { row, isRepeated: true }
+  const { names } = boundaries.checkSecrets(request.exec.secrets ?? [])
+  throw refusedAgain(boundaries, valuesOf(request, names), row)
+}
+
 /** A power cut must not make two execs of one key, nor lose what was answered. */
 const mustSync = ({ early, key }: Asked): boolean => early || key !== undefined
 
-async function insert(parts: SubmitParts, asked: Asked, row: ExecRow, unrecorded: Unrecorded): Promise<Claim> {
-  makeExecPlace(parts.root, row, parts.making)
-  parts.keep(row.exec_id, unrecorded)
-  return await parts.store.execs
-    .insert(row, { durability: mustSync(asked) ? 'synced' : 'written', ...keyOf(asked, row) })
-    .catch(async (error: unknown) => {
-      await forget(parts, row)
-      throw error
-    })
+interface Inserting {
+  readonly inputs: readonly CheckedInput[]
+  readonly unrecorded: Unrecorded
 }
 
-async function accept(parts: SubmitParts, asked: Asked, row: ExecRow, claim: Claim): Promise<Submitted> {
-  if (claim.outcome === 'claimed') {
-    await writeAccepted(parts, row, { sync: mustSync(asked) })
-    return { row, isRepeated: false }
+async function insert(parts: SubmitParts, asked: Asked, row: ExecRow, inserting: Inserting): Promise<Claim> {
+  const { inputs, unrecorded } = inserting
+  try {
+    makeExecPlace(parts.root, row, parts.making)
+    await keepInputs(parts.root, row, inputs)
+  } catch (error) {
+    await forget(parts, row)
+    throw error
   }
+  parts.failpoint('exec.accept.beforeRow')
+  parts.keep(row.exec_id, unrecorded)
+  return await storeRow(parts, asked, row)
+}
+
+const storeRow = (parts: SubmitParts, asked: Asked, row: ExecRow): Promise<Claim> =>
+  parts.store.execs
+    .insert(row, { durability: mustSync(asked) ? 'synced' : 'written', ...keyOf(asked, row) })
+    .catch((error: unknown) => insertedAfterAll(parts, row, error))
+
+/** An exec that may be in the store may run at any moment, and keeps what it needs for that. */
+async function insertedAfterAll(parts: SubmitParts, row: ExecRow, error: unknown): Promise<Claim> {
+  const isThere = isInDoubt(error) && (await parts.doubts.settle(row))
+  if (isThere === true) return { outcome: 'claimed' }
+  if (isThere === undefined) throw error
+  await forget(parts, row)
+  throw isInDoubt(error) ? notTaken(error) : error
+}
+
+const notTaken = (cause: unknown): GloveboxError =>
+  new GloveboxError('STORE_UNAVAILABLE', 'Cannot take the exec: the connection to the database was lost', {
+    hint: 'Nothing was written. Try again in a moment.',
+    cause,
+  })
+
+async function accept(parts: SubmitParts, asked: Asked, row: ExecRow, claim: Claim): Promise<Submitted> {
+  if (claim.outcome !== 'claimed') return giveUp(parts, asked, row, claim)
+  await writeAccepted(parts, asked, row)
+  return { row, isRepeated: false }
+}
+
+/** Another request was quicker with the key. */
+async function giveUp(
+  parts: SubmitParts,
+  asked: Asked,
+  row: ExecRow,
+  claim: Exclude<Claim, { readonly outcome: 'claimed' }>,
+): Promise<Submitted> {
   await forget(parts, row)
   if (claim.outcome === 'mismatch') throw mismatch()
   const first = await parts.store.execs.find(claim.row.subject)
   if (first === undefined) throw new GloveboxError('CONFLICT', 'Cannot repeat the request: its exec is gone')
-  return { row: first, isRepeated: true }
+  return again(parts, asked, first)
 }
 
-const keyOf = ({ key, project, bodySha256 }: Asked, row: ExecRow) =>
+const keyOf = ({ key, project, bodySha256 }: Asked, row: ExecRow): { readonly request?: IdempotentRequest } =>
   key === undefined
     ? {}
     : { request: { project_id: project, key, body_sha256: bodySha256, created_at: row.created_at } }
@@ -160,18 +207,6 @@ const mismatch = (): GloveboxError =>
     },
   )
 
-function resolveOrRefuse(
-  boundaries: Boundaries,
-  values: Unrecorded['values'],
-): { readonly resolved: ResolvedPolicy; readonly refusal?: GloveboxError } {
-  try {
-    return { resolved: boundaries.resolve(values) }
-  } catch (error) {
-    if (!isGloveboxError(error) || !error.code.startsWith('POLICY_')) throw error
-    return { resolved: boundaries.resolve({}), refusal: error }
-  }
-}
-
 interface Checked {
   readonly cmd: string
   readonly args: readonly string[]
@@ -182,6 +217,10 @@ interface Checked {
 
 function newRow({ now, self }: SubmitParts, { request, project }: Asked, checked: Checked): ExecRow {
   const name = { project_id: project, exec_id: newExecId() }
+  const said = {
+    env_keys: [...new Set(checked.variables)].toSorted(),
+    policy_snapshot: toSnapshot(checked.resolved.effective),
+  }
   return {
     ...name,
     ...queuedExec,
@@ -192,48 +231,61 @@ function newRow({ now, self }: SubmitParts, { request, project }: Asked, checked
     cmd: checked.cmd,
     args: checked.args,
     cwd: checked.cwd,
-    env_keys: [...new Set(checked.variables)].toSorted(),
-    policy_snapshot: toSnapshot(checked.resolved.effective),
+    ...said,
     artifacts_path: artifactsPath(name),
     created_at: now().toISOString(),
-    // Values of its environment are known here alone, so that nobody else could run it.
-    owner: checked.variables.length === 0 && checked.resolved.effective.secrets.length === 0 ? null : self,
+    // What is known here alone nobody else could run it with.
+    owner: needsUnrecorded(said) ? self : null,
   }
 }
 
-/** A directory without meta.json is one of a request that was never accepted, and may be swept. */
-async function writeAccepted(parts: SubmitParts, row: ExecRow, { sync }: { readonly sync: boolean }): Promise<void> {
-  const { root } = parts
+/**
+ * A directory without meta.json is one of a request that was never accepted, and may be swept. Where it cannot be written, the
+ * exec is taken back. One that somebody has claimed meanwhile is theirs: they write its record before anything runs, or end it
+ * as one that could not be recorded.
+ */
+async function writeAccepted(parts: SubmitParts, asked: Asked, row: ExecRow): Promise<void> {
+  const { root, store } = parts
   try {
-    await writeFirstMeta(root, row, { sync })
-    if (sync) await Promise.all([execPlace(root, row), dirname(execPlace(root, row))].map(syncDirectory))
+    parts.failpoint('exec.accept.beforeMeta')
+    await writeFirstRecord(root, row, { sync: mustSync(asked) })
   } catch (error) {
-    // What cannot be written down must not run.
-    await parts.store.execs.requestCancel(row.exec_id, parts.now().toISOString())
+    const isWithdrawn = await store.execs.withdraw(row.exec_id, keyOf(asked, row).request).catch((fault: unknown) => {
+      throw notTakenBack(row, fault)
+    })
+    if (!isWithdrawn) return
+    await forget(parts, row)
     throw error
   }
 }
 
-const forget = (parts: SubmitParts, row: ExecRow): Promise<void> =>
-  rm(execPlace(parts.root, row), { recursive: true, force: true })
+/** It is in the queue, and runs when it can: to be told that nothing was written would make another one of it. */
+const notTakenBack = ({ exec_id }: ExecRow, fault: unknown): unknown =>
+  isGloveboxError(fault)
+    ? new GloveboxError(fault.code, `Cannot record ${exec_id}, nor take it back: it may run all the same`, {
+        hint: 'Look for it before you send the request again, or send it under the same Idempotency-Key.',
+        facts: { ...fault.facts, ...inDoubt, exec_id },
+        ...(fault.operatorDetail === undefined ? {} : { operatorDetail: fault.operatorDetail }),
+        cause: fault,
+      })
+    : fault
 
-/** What was refused is recorded too; the error names its record. */
-async function recordDenied(parts: SubmitParts, row: ExecRow, refusal: GloveboxError): Promise<GloveboxError> {
-  const denied: ExecRow = {
-    ...row,
-    owner: null,
-    status: 'POLICY_DENIED',
-    error_reason: refusal.code.toLowerCase(),
-    ended_at: row.created_at,
+/** Takes a place like any other, so that nobody makes more records at a time than others make execs. */
+async function recordRefused(
+  parts: SubmitParts,
+  asked: Asked,
+  row: ExecRow,
+  refusal: GloveboxError,
+): Promise<Submitted> {
+  const denied = refused(row, refusal)
+  try {
+    makeExecPlace(parts.root, row, parts.making)
+    await writeFiles({ ...parts, standIns: parts.making.standIns }, denied, false)
+  } catch (error) {
+    await forget(parts, row)
+    throw error
   }
-  makeProject(parts.root, row.project_id, parts.making)
-  makeExecPlace(parts.root, row, parts.making)
-  await writeFiles({ ...parts, standIns: parts.making.standIns }, denied, false)
-  await parts.store.execs.insert(denied, { durability: 'written' })
-  return new GloveboxError(refusal.code, refusal.message, {
-    ...(refusal.hint === undefined ? {} : { hint: refusal.hint }),
-    ...(refusal.operatorDetail === undefined ? {} : { operatorDetail: refusal.operatorDetail }),
-    facts: { ...refusal.facts, exec_id: row.exec_id },
-    cause: refusal,
-  })
+  const claim = await storeRow(parts, asked, denied)
+  if (claim.outcome !== 'claimed') return giveUp(parts, asked, row, claim)
+  throw naming(row, refusal)
 }

@@ -1,16 +1,25 @@
 import { existsSync, mkdirSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Store } from '../contract/store.ts'
+import { openStore } from '../store/open.ts'
 import { makeGround, type Ground } from './ground.test-support.ts'
 import { execPlace } from './layout.ts'
 import { writeFirstMeta, writeMeta, readMeta } from './record.ts'
 import { sweepUnaccepted } from './sweep.ts'
 
 let ground: Ground
-beforeEach(() => {
+let store: Store
+beforeEach(async () => {
   ground = makeGround()
+  await mkdir(join(ground.outside, 'state'))
+  store = await openStore({ url: join(ground.outside, 'state', 'glovebox.db') })
 })
-afterEach(() => ground.remove())
+afterEach(async () => {
+  await store.close()
+  ground.remove()
+})
 
 describe('directories without a record', () => {
   it('are swept when they are old, and nothing else is', async () => {
@@ -22,10 +31,16 @@ describe('directories without a record', () => {
     await writeFirstMeta(ground.root, accepted, { sync: false })
     const foreign = join(ground.root, 'projects/project/artifacts/not-ours')
     mkdirSync(foreign)
-    expect(await sweepUnaccepted({ root: ground.root, now: () => new Date() })).toBe(0)
-    expect(await sweepUnaccepted({ root: ground.root, now: () => new Date(Date.now() + 120_000) })).toBe(2)
+    // Its server died before its first record, and it may wait in the queue for long.
+    const queued = ground.exec()
+    await store.execs.insert(queued)
+    const sweep = (afterMs: number) =>
+      sweepUnaccepted({ root: ground.root, store, now: () => new Date(Date.now() + afterMs) })
+    expect(await sweep(0)).toBe(0)
+    expect(await sweep(120_000)).toBe(2)
     expect(existsSync(execPlace(ground.root, bare)) || existsSync(timed)).toBe(false)
-    expect(existsSync(execPlace(ground.root, accepted)) && existsSync(foreign)).toBe(true)
+    for (const row of [accepted, queued]) expect(existsSync(execPlace(ground.root, row))).toBe(true)
+    expect(existsSync(foreign)).toBe(true)
   })
 
   it('the first record does not take the place of a later one', async () => {

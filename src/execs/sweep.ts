@@ -4,6 +4,7 @@ import { existsSync, lstatSync } from 'node:fs'
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
+import type { Store } from '../contract/store.ts'
 import { isErrno } from '../paths/refusal.ts'
 import { execPlace, recordPlace } from './layout.ts'
 
@@ -12,11 +13,13 @@ const graceMs = 60_000
 
 export interface SweepOptions {
   readonly root: string
+  /** An exec that is in the store was accepted, though its server died before its first record. */
+  readonly store: Pick<Store, 'execs'>
   readonly now: () => Date
 }
 
 /** How many were taken away. */
-export async function sweepUnaccepted({ root, now }: SweepOptions): Promise<number> {
+export async function sweepUnaccepted({ root, store, now }: SweepOptions): Promise<number> {
   let swept = 0
   for (const project_id of await namesIn(join(root, 'projects'))) {
     let looked = 0
@@ -26,6 +29,7 @@ export async function sweepUnaccepted({ root, now }: SweepOptions): Promise<numb
       const place = execPlace(root, name)
       if (!isExec.test(exec_id) || existsSync(recordPlace(root, name, 'meta.json'))) continue
       if (!isOlder(place, now().getTime() - graceMs)) continue
+      if ((await store.execs.find(exec_id)) !== undefined) continue
       await rm(place, { recursive: true, force: true })
       swept += 1
     }
