@@ -35,6 +35,8 @@ async function tryOnce<Handle, Request>(room: Room<Handle, Request>, wish: Wish<
   const seat = room.seats.get(wish.id)
   if (seat === undefined) return await openAnew(room, wish)
   if (wish.key !== undefined && !isSameKey(seat.key, wish.key)) throw collision()
+  // Its boundary may be closed for it, and would be taken for dead: whoever comes waits, also where its end has come.
+  if (seat.leaving === undefined && seat.tenure.isAlone) return undefined
   if (seat.leaving !== undefined || room.members.isOver(seat.handle)) {
     await endSeat(room, seat, seat.leaving ?? 'expired')
     return await openAnew(room, wish)

@@ -74,6 +74,33 @@ describe('leases that were taken ahead', () => {
     expect(idsIn(stage)).toHaveLength(before.length)
   })
 
+  it('an id that is reserved has one of them; it goes to the member that is made under it, or is given back', async () => {
+    const stage = openStage()
+    const { pool } = stage.start()
+    await stage.until(pool.acquire(undefined))
+    await stage.pass(refilledMs)
+    const ahead = new Map(stage.table.list().map(({ id, token }) => [id, token]))
+    const [used, unused] = [pool.reserve(), pool.reserve()]
+    const { id, handle } = await stage.until(pool.acquire(undefined, { id: used.id }))
+    expect([id, handle.tenure.token]).toEqual([used.id, ahead.get(used.id)])
+    await stage.until(Promise.all([used.giveBack(), unused.giveBack()]))
+    expect(idsIn(stage)).toContain(used.id)
+    expect(ahead.has(unused.id)).toBe(true)
+    expect(idsIn(stage)).not.toContain(unused.id)
+  })
+
+  it('under one id there is one member, which whoever comes second is given', async () => {
+    const stage = openStage()
+    const [one, other] = [stage.start(), stage.start()]
+    const { id } = one.pool.reserve()
+    const first = await stage.until(one.pool.acquire(undefined, { id }))
+    const second = await stage.until(one.pool.acquire(undefined, { id }))
+    expect([first.source, second.source, second.id]).toEqual(['created', 'process', id])
+    await stage.until(one.pool.release(id))
+    expect((await stage.until(other.pool.acquire(undefined, { id }))).source).toBe('discovered')
+    expect([...stage.ground.members.keys()]).toEqual([id])
+  })
+
   it('a shutdown leaves none', async () => {
     const stage = openStage()
     const { pool } = stage.start()

@@ -248,6 +248,48 @@ describe('the reaper', () => {
     expect([statesOf(server), work.isLost]).toEqual([[], true])
     expect((await stage.until(server.pool.acquire(a))).source).toBe('created')
   })
+
+  it('ends what is used alone only when that is over, though its end has come', async () => {
+    const stage = openStage()
+    const server = stage.start()
+    const { id, handle } = await stage.until(server.pool.acquire(a))
+    const work = handle.tenure.begin({ isAlone: true })
+    stage.ground.expire(id)
+    await stage.pass(20_000)
+    expect([statesOf(server), work.isLost]).toEqual([['active'], false])
+    work.end()
+    await stage.pass(20_000)
+    expect(statesOf(server)).toEqual([])
+  })
+})
+
+describe('a member that is used alone', () => {
+  it('is given to nobody until that is over, though it may look dead meanwhile', async () => {
+    const stage = openStage({ limits: { waitMs: 5_000 } })
+    const { pool } = stage.start()
+    const { id, handle } = await stage.until(pool.acquire(a))
+    const work = handle.tenure.begin({ isAlone: true })
+    await expect(stage.until(pool.acquire(a))).rejects.toMatchObject({ code: 'BUSY' })
+    stage.ground.removeBehindTheBack(id)
+    const waiting = pool.acquire(a)
+    await stage.pass(1_000)
+    expect([work.isLost, pool.stats().replaced]).toEqual([false, 0])
+    work.end()
+    expect((await stage.until(waiting)).id).toBe(id)
+  })
+
+  it('is laid to rest when that is over', async () => {
+    const stage = openStage()
+    const server = stage.start()
+    const { id, handle } = await stage.until(server.pool.acquire(a))
+    const work = handle.tenure.begin({ isAlone: true })
+    const resting = server.pool.rest(id)
+    await stage.pass(1_000)
+    expect([statesOf(server), work.isLost]).toEqual([['active'], false])
+    work.end()
+    await stage.until(resting)
+    expect(statesOf(server)).toEqual([])
+  })
 })
 
 describe('reconcile', () => {

@@ -35,14 +35,25 @@ export interface PoolOptions<Handle, Request> {
   readonly idOf?: (key: SandboxKey) => SandboxId
 }
 
+/** An id that nobody has yet, drawn before the member is made, so that whoever keeps it can look for the member afterwards. */
+export interface Reservation {
+  readonly id: SandboxId
+  /** Where nothing is made of it. Nothing happens where something was. */
+  giveBack(): Promise<void>
+}
+
 export interface PoolAcquire<Request> {
   readonly request?: Request | undefined
+  /** Of one without a key: as it was reserved. Law: under one id there is one member, which whoever comes second is given. */
+  readonly id?: SandboxId | undefined
   readonly waitMs?: number | undefined
   readonly signal?: AbortSignal | undefined
 }
 
 export interface Pool<Handle, Request> {
-  /** Without a key: a new one. */
+  /** Nobody waits for it: a lease that was taken ahead goes with it, if one is there. */
+  reserve(): Reservation
+  /** Without a key: a new one, or the one that lies under `id`. */
   acquire(key: SandboxKey | undefined, options?: PoolAcquire<Request>): Promise<Borrowed<Handle>>
   /** One that is there, by its id, whatever its key. NOT_FOUND where there is none; it is never made anew. */
   open(id: SandboxId, options?: PoolAcquire<Request>): Promise<Borrowed<Handle>>
@@ -54,7 +65,8 @@ export interface Pool<Handle, Request> {
   release(id: string): Promise<void>
   /** Ends it with its files, wherever it is. BUSY where another process uses it. */
   destroy(id: SandboxId, options?: Pick<PoolAcquire<Request>, 'waitMs' | 'signal'>): Promise<void>
-  /** Ends it but for its files, also what is under way in it. Nothing happens where this process does not have it. */
+  /** Ends it but for its files, also what is under way in it; a use that is to be alone first comes to its own end. Nothing happens where this
+   * process does not have it. */
   rest(id: SandboxId): Promise<void>
   list(): readonly PoolMember<Handle>[]
   stats(): PoolStats
@@ -66,6 +78,8 @@ export interface Pool<Handle, Request> {
   /** Takes nothing new, ends its members but for their files, and stops. */
   shutdown(): Promise<void>
 }
+
+const restPauseMs = 50
 
 export function openPool<Handle, Request>(options: PoolOptions<Handle, Request>): Pool<Handle, Request> {
   const { clock, leases, members } = options
@@ -112,9 +126,29 @@ export function openPool<Handle, Request>(options: PoolOptions<Handle, Request>)
     return await turns.take(id, work, signal)
   }
 
-  const takeNew = async (asked: PoolAcquire<Request>): Promise<Borrowed<Handle>> => {
+  const reserved = new Map<SandboxId, HeldTenure>()
+  const leaseOf = (id: SandboxId): HeldTenure | undefined => {
+    const tenure = reserved.get(id)
+    reserved.delete(id)
+    return tenure
+  }
+  const reserve = (): Reservation => {
     const tenure = closing === undefined ? ahead.take() : undefined
-    if (tenure === undefined) return await take(idWithoutKey(), null, asked)
+    const id = tenure?.id ?? idWithoutKey()
+    if (tenure !== undefined) reserved.set(id, tenure)
+    return {
+      id,
+      async giveBack() {
+        const unused = leaseOf(id)
+        if (unused !== undefined) await holdings.drop(unused)
+      },
+    }
+  }
+
+  const takeNew = async (asked: PoolAcquire<Request>): Promise<Borrowed<Handle>> => {
+    const id = asked.id ?? reserve().id
+    const tenure = leaseOf(id)
+    if (tenure === undefined) return await take(id, null, asked)
     try {
       return await take(tenure.id, null, asked, tenure)
     } catch (error) {
@@ -155,6 +189,7 @@ export function openPool<Handle, Request>(options: PoolOptions<Handle, Request>)
   })
 
   return {
+    reserve,
     acquire: async (key, asked = {}) => (key === undefined ? await takeNew(asked) : await take(idOf(key), key, asked)),
     open: async (id, asked = {}) => await take(id, undefined, asked),
     find: (id) => {
@@ -181,6 +216,7 @@ export function openPool<Handle, Request>(options: PoolOptions<Handle, Request>)
     rest: async (id) =>
       await turns.take(id, async () => {
         const seat = seats.get(id)
+        while (seat?.tenure.isAlone === true) await clock.sleep(restPauseMs)
         if (seat !== undefined) await endSeat(room, seat, 'paused')
       }),
     list: () => membersOf(room),

@@ -35,10 +35,18 @@ export interface Tenure {
   readonly token: number
   /**
    * Before each use, with nothing awaited between this and the start: refused with LEASE_LOST when the member may be another's,
-   * and with SANDBOX_GONE when it was released or destroyed. Until `end` the member is neither evicted nor reaped; each
+   * and with SANDBOX_GONE when it was released or destroyed. Until `end` the member is neither evicted nor taken for idle; each
    * beginning and end counts as activity. Nothing else does.
    */
-  begin(): Work
+  begin(use?: Use): Work
+}
+
+export interface Use {
+  /**
+   * For what ends by itself, and must be whole: its files are carried away, or its boundary is another one afterwards. Until then nobody else
+   * is given the member, and its absolute end waits.
+   */
+  readonly isAlone?: boolean
 }
 
 /** How a member comes to its end, for whoever decides what is kept of it. */

@@ -20,7 +20,7 @@ async function reapOne<Handle, Request>(room: Room<Handle, Request>, seat: Seat<
 
 function reasonToEnd<Handle, Request>(room: Room<Handle, Request>, seat: Seat<Handle>): Ending | undefined {
   if (seat.leaving !== undefined) return seat.leaving
-  if (room.members.isOver(seat.handle)) return 'expired'
+  if (room.members.isOver(seat.handle)) return seat.tenure.isAlone ? undefined : 'expired'
   const { idleMs } = room.limits
   const isIdle = idleMs > 0 && isAtRest(room, seat) && room.clock.nowMs() - seat.tenure.usedAtMs >= idleMs
   return isIdle ? 'idle' : undefined

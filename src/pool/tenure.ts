@@ -1,7 +1,7 @@
 // One tenure: a lease as its holder sees it, with a deadline of its own that comes before the lease's end. It answers from memory,
 // so that a command pays nothing for it, and a process that slept through the deadline finds it passed when it wakes.
 import type { SandboxId } from '../contract/ids.ts'
-import type { Clock, Tenure, Work } from './ports.ts'
+import type { Clock, Tenure, Use, Work } from './ports.ts'
 import { lost, released } from './refusals.ts'
 
 /** `held`: may be used. `parked`: whoever comes first may have it. `leaving`: being destroyed. `over`: no longer ours. */
@@ -11,6 +11,8 @@ export interface HeldTenure extends Tenure {
   readonly phase: Phase
   /** Uses that have begun and not ended. */
   readonly works: number
+  /** One of them is to be alone. */
+  readonly isAlone: boolean
   /** When a use last began or ended, or somebody acquired or released it. */
   readonly usedAtMs: number
   readonly usableUntilMs: number
@@ -32,10 +34,12 @@ export interface HeldTenure extends Tenure {
 // object that is written down with a getter costs V8 a hidden class of its own.
 class BegunWork implements Work {
   readonly end: () => void
+  readonly isAlone: boolean
   #isLost = false
   #endStarted: (() => void) | undefined
 
-  constructor(end: (work: BegunWork) => void) {
+  constructor(use: Use | undefined, end: (work: BegunWork) => void) {
+    this.isAlone = use?.isAlone === true
     this.end = () => end(this)
   }
 
@@ -70,13 +74,13 @@ export function createTenure({ id, clock, onRest }: TenureOptions): HeldTenure {
   const endWorks = (): void => works.forEach((work) => work.lose())
   const isUsable = (): boolean => phase === 'held' && clock.nowMs() < usableUntilMs
 
-  const begin = (): Work => {
+  const begin = (use?: Use): Work => {
     if (phase === 'parked' || phase === 'leaving') throw released()
     if (!isUsable()) {
       endWorks()
       throw lost()
     }
-    const work = new BegunWork((ended) => {
+    const work = new BegunWork(use, (ended) => {
       if (!works.delete(ended)) return
       usedAtMs = clock.nowMs()
       if (works.size === 0) onRest(id)
@@ -97,6 +101,9 @@ export function createTenure({ id, clock, onRest }: TenureOptions): HeldTenure {
     },
     get works() {
       return works.size
+    },
+    get isAlone() {
+      return [...works].some((work) => work.isAlone)
     },
     get usedAtMs() {
       return usedAtMs

@@ -102,7 +102,7 @@ class Survey {
   async #directory(directory: DirectoryView, path: Buffer, depth: number): Promise<void> {
     for (const name of await this.#names(directory)) {
       // A link, a directory and a file of one name are told apart on the descriptor, never by the name again.
-      const found = directory.find(name)
+      const found = this.#find(directory, name)
       if (found === undefined) continue
       try {
         await this.#entry(directory, found, Buffer.concat([path, Buffer.from('/'), name]), depth)
@@ -110,6 +110,13 @@ class Survey {
         closeSync(found.fd)
       }
     }
+  }
+
+  /** The guest may have left a directory that can be listed and not entered: the run must be able to end all the same. */
+  #find(directory: DirectoryView, name: Buffer): Found | undefined {
+    const found = openOrUndefined(() => directory.find(name) ?? 'gone')
+    if (found === undefined) this.#stopped.add('unreadable')
+    return found === 'gone' ? undefined : found
   }
 
   async #names({ parts }: DirectoryView): Promise<readonly Buffer[]> {

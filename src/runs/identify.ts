@@ -5,6 +5,7 @@ import type { z } from 'zod'
 import { deliverableSchema, forkedFromSchema, idSchema, newRunId, newSessionId, newTaskId } from '../contract/run.ts'
 import { GloveboxError } from '../errors/error.ts'
 import { deliverableNames } from './deliverables.ts'
+import { onTheWay } from './place.ts'
 import type { CreateRunOptions } from './run.ts'
 
 export interface Identity {
@@ -54,7 +55,7 @@ function checkDeliverable(value: unknown): void {
 /** Runs lie beside each other under their ids, unless a caller chose another name for this one. */
 function refuseTaken(runId: string, sandboxPath: string): void {
   const place = join(dirname(resolve(sandboxPath)), runId)
-  if (lstatSync(place, { throwIfNoEntry: false }) === undefined) return
+  if (onTheWay(() => lstatSync(place, { throwIfNoEntry: false })) === undefined) return
   throw new GloveboxError('ALREADY_EXISTS', `Cannot create the run: a run ${runId} already exists`, {
     hint: 'Choose another run id. A run is never written over.',
     operatorDetail: place,

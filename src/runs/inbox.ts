@@ -29,7 +29,7 @@ const answerText = z
   .min(1, 'must not be empty')
   .refine((text) => Buffer.byteLength(text) <= maxAnswerBytes, `must be at most ${maxAnswerBytes} bytes long`)
 
-export const messageSchema = z.discriminatedUnion('kind', [
+const messageSchema = z.discriminatedUnion('kind', [
   z.strictObject({ ...stamp, kind: z.literal('answer'), question: idSchema, text: answerText }),
   z.strictObject({ ...stamp, kind: z.literal('cancel') }),
 ])

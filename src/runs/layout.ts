@@ -2,15 +2,17 @@
 // place, with the first event synced, and then renamed: a directory that can be seen is a complete run, and rename never
 // replaces one that holds anything. Names here are the only place where the layout is spelt.
 import { randomBytes } from 'node:crypto'
-import { closeSync, lstatSync, mkdirSync, openSync, renameSync, rmSync } from 'node:fs'
+import { closeSync, lstatSync, mkdirSync, openSync, renameSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { GloveboxError } from '../errors/error.ts'
+import { makeDirectories } from '../paths/make-directories.ts'
 import { isErrno } from '../paths/refusal.ts'
+import { removeTreeAtOnce } from '../paths/remove-tree.ts'
 import type { Failpoint } from './failpoints.ts'
 import { holdRun, type Ownership } from './ownership.ts'
+import { asPlaceError, onTheWay } from './place.ts'
 import { syncDirectory, writeNew } from './replace-file.ts'
 import { makeReserve } from './reserve.ts'
-import { asStorageError } from './storage-error.ts'
 import { stagePrefix, sweepStages } from './stages.ts'
 
 export const runFiles = [
@@ -57,9 +59,11 @@ export interface Beginning {
 /** Law: an existing run directory is refused untouched. */
 export async function publishLayout(layout: NewLayout): Promise<Ownership> {
   const directory = resolve(layout.directory)
-  refuseExisting(directory)
-  mkdirSync(dirname(directory), { recursive: true })
-  sweepStages(dirname(directory))
+  onTheWay(() => {
+    refuseExisting(directory)
+    makeDirectories(dirname(directory))
+    sweepStages(dirname(directory))
+  })
   const stage = join(dirname(directory), `${stagePrefix}${randomBytes(12).toString('hex')}`)
   let owned: Ownership | undefined
   try {
@@ -72,8 +76,8 @@ export async function publishLayout(layout: NewLayout): Promise<Ownership> {
     renameSync(stage, directory)
   } catch (error) {
     owned?.release()
-    rmSync(stage, { recursive: true, force: true })
-    throw isErrno(error, 'ENOTEMPTY', 'EEXIST', 'ENOTDIR') ? exists(directory) : asStorageError(error, 'create the run')
+    removeTreeAtOnce(stage)
+    throw isErrno(error, 'ENOTEMPTY', 'EEXIST', 'ENOTDIR') ? exists(directory) : asPlaceError(error)
   }
   try {
     layout.failpoint('run.create.afterPublish')
@@ -82,7 +86,7 @@ export async function publishLayout(layout: NewLayout): Promise<Ownership> {
   } catch (error) {
     // It is there, but nobody was told: the next open ends it.
     owned.release()
-    throw asStorageError(error, 'create the run')
+    throw asPlaceError(error)
   }
 }
 

@@ -6,7 +6,7 @@ import type { Question } from '../contract/executor.ts'
 import { idSchema } from '../contract/run.ts'
 import { readEvents } from './reader.ts'
 
-export const questionAsked = 'question_asked'
+const questionAsked = 'question_asked'
 export const questionAnswered = 'question_answered'
 
 /** Events are small: what a person is asked fits on a screen. */

@@ -7,7 +7,7 @@ import { writeNew } from './replace-file.ts'
 
 /** Room for the terminal event (at most 16 KiB), run.json, and a manifest that says that it could not be made. */
 export const reserveBytes = 64 * 1024
-export const reserveName = 'reserve'
+const reserveName = 'reserve'
 
 /** Bytes of chance: a filesystem that compresses would keep nothing back for zeros. */
 export const makeReserve = (logs: string): Promise<void> =>

@@ -1,8 +1,9 @@
 // Run directories that a killed process was still building. Nobody was told of them, so they may go.
-import { readdirSync, rmSync, statSync } from 'node:fs'
+import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { isGloveboxError } from '../errors/error.ts'
 import { isErrno } from '../paths/refusal.ts'
+import { removeTreeAtOnce } from '../paths/remove-tree.ts'
 import { holdRun } from './ownership.ts'
 
 export const stagePrefix = '.glovebox-run-'
@@ -21,7 +22,7 @@ function sweepStage(stage: string): void {
     const isOld = Date.now() - statSync(stage).mtimeMs > unlockedStageMs
     if (!isOld && !isLocked(stage)) return
     holdRun(stage).release()
-    rmSync(stage, { recursive: true, force: true })
+    removeTreeAtOnce(stage)
   } catch (error) {
     // Its owner lives, or has just published it.
     if (isGloveboxError(error) || isErrno(error)) return

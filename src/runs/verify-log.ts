@@ -5,7 +5,7 @@ import { maxEventBytes } from '../contract/event.ts'
 import { actionEnded, actionStarted } from '../contract/recorded-action.ts'
 import { transitions, type RunRecord, type RunStatus } from '../contract/run.ts'
 
-export const findingKinds = [
+const findingKinds = [
   'torn_tail', // the last line is not whole: a crash explains it, and the next open mends it
   'truncated', // events are missing at the end
   'broken', // a line is not as it was written

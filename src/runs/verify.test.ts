@@ -2,6 +2,7 @@ import { cpSync, mkdirSync, readFileSync, readdirSync, rmSync, symlinkSync, writ
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { cases } from '../../test/fixtures/cases.ts'
 import { codeOf, groundForEach } from './ground.test-support.ts'
 import type { Run } from './run.ts'
 import { checkRecord, verifyRun } from './verify.ts'
@@ -97,7 +98,7 @@ describe('verification of a log', () => {
           return findings(changed, runJson).length > 0
         },
       ),
-      { numRuns: 500 },
+      cases(500),
     )
   })
 

@@ -2,7 +2,7 @@
 // these options are copied into the run; the key comes from the environment variable that `apiKeyEnv` names.
 import { z } from 'zod'
 
-export const modelProviders = ['openai-compatible', 'anthropic'] as const
+const modelProviders = ['openai-compatible', 'anthropic'] as const
 export const toolsets = ['core', 'deerflow'] as const
 
 const minutes = 60_000

@@ -1,7 +1,7 @@
 // What a replay finds out, as data: for people it becomes lines, for machines JSON. Nothing here is a guess told as a fact:
 // a cause says by what it was recognised, and is absent where nothing was.
 
-export const causeKinds = ['time', 'random', 'process_id', 'duration', 'environment', 'earlier_difference'] as const
+const causeKinds = ['time', 'random', 'process_id', 'duration', 'environment', 'earlier_difference'] as const
 
 /** Likely, never certain. */
 export interface Cause {

@@ -13,7 +13,7 @@ const causeWords: Readonly<Record<Cause['kind'], string>> = {
 export const causeText = (cause: Cause | null): string =>
   cause === null ? '' : ` (${causeWords[cause.kind]}: ${cause.because})`
 
-export const differenceText = ({ part, detail, cause }: Difference): string => `${part}: ${detail}${causeText(cause)}`
+const differenceText = ({ part, detail, cause }: Difference): string => `${part}: ${detail}${causeText(cause)}`
 
 export function lineOf(comparison: Comparison): string {
   const { number, action, about, result, reason, differences } = comparison

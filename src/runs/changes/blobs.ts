@@ -9,7 +9,7 @@ import { isErrno } from '../../paths/refusal.ts'
 /** What a blob costs beyond its bytes. Without it a guest could fill the disk's inodes with tiny files. */
 const costOfOne = 512
 
-export const blobsIn = (directory: string): string => join(directory, 'archive', 'blobs')
+const blobsIn = (directory: string): string => join(directory, 'archive', 'blobs')
 
 export class Blobs {
   readonly #place: string

@@ -12,6 +12,7 @@ import {
 import { dirname } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { cases } from '../../../test/fixtures/cases.ts'
 import { findStart } from './history.ts'
 import { makeTrees, told, truth, type TreeGround } from './ground.test-support.ts'
 import { entriesByPath, fold } from './fold.ts'
@@ -96,7 +97,7 @@ describe('folding', () => {
           }
         },
       ),
-      { numRuns: 100 },
+      cases(100),
     )
   })
 })

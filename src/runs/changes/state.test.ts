@@ -6,10 +6,14 @@ import { diffActions, diffWhole } from '../diff/diff.ts'
 import { codeOf, groundForEach } from '../ground.test-support.ts'
 import type { Run } from '../run.ts'
 import { sha256 } from './ground.test-support.ts'
-import { stateAt } from './state.ts'
+import { readHistory } from './history.ts'
+import { stateIn, type Moment, type TreeState } from './state.ts'
 import { openChangeWatch, type ChangeWatch } from './watch.ts'
 
 const ground = groundForEach()
+
+const stateAt = async (directory: string, moment: Moment): Promise<TreeState> =>
+  stateIn(await readHistory(directory), moment)
 
 /** A run at work, as the runtime conducts it. */
 async function working(): Promise<{ readonly run: Run; readonly watch: ChangeWatch }> {
@@ -54,11 +58,11 @@ async function allOf<Item>(items: AsyncIterable<Item>): Promise<readonly Item[]>
   return all
 }
 
-const paths = async (run: Run, moment: Parameters<typeof stateAt>[1]): Promise<readonly string[]> => [
+const paths = async (run: Run, moment: Moment): Promise<readonly string[]> => [
   ...(await stateAt(run.directory, moment)).entries.keys(),
 ]
 
-describe('stateAt', () => {
+describe('the state at a moment', () => {
   it('tells the trees before the first action, after each, and after the last', async () => {
     const { run } = await acted()
     expect(await paths(run, 'start')).toEqual(['workspace/given'])

@@ -2,7 +2,7 @@
 // run that is under way, has ended or is only a copy, and changes nothing. What it could not know, it says.
 import { GloveboxError } from '../../errors/error.ts'
 import { entriesByPath, fold, inOrder, type Entries } from './fold.ts'
-import { readHistory, type History, type HistoryStep } from './history.ts'
+import { type History, type HistoryStep } from './history.ts'
 
 /** After an action; or before the first, or after the last. */
 export type Moment = number | 'start' | 'end'
@@ -15,10 +15,6 @@ export interface TreeState {
   readonly complete: boolean
   /** Why not, if not: a sentence each. */
   readonly gaps: readonly string[]
-}
-
-export async function stateAt(directory: string, moment: Moment): Promise<TreeState> {
-  return stateIn(await readHistory(directory), moment)
 }
 
 export function stateIn(history: History, moment: Moment): TreeState {

@@ -44,7 +44,7 @@ export interface TreeNode {
   children: Map<string, TreeNode> | undefined
 }
 
-export const noStamp: Stamp = { dev: -1, ino: -1, size: -1, mode: -1, mtimeMs: -1, ctimeMs: -1 }
+const noStamp: Stamp = { dev: -1, ino: -1, size: -1, mode: -1, mtimeMs: -1, ctimeMs: -1 }
 
 export const stampOf = ({ dev, ino, size, mode, mtimeMs, ctimeMs }: Stats): Stamp => ({
   dev,

@@ -6,8 +6,10 @@ import {
   mkdirSync,
   readFileSync,
   renameSync,
+  rmdirSync,
   rmSync,
   symlinkSync,
+  unlinkSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs'
@@ -49,6 +51,25 @@ describe('openChangeWatch', () => {
       kept: true,
     })
     expect(await watch.look()).toMatchObject({ complete: true, changes: [] })
+  })
+
+  // In /dev/shm, where a kernel that tells times finely gives such a directory a time that it had before.
+  it('finds what came into a directory at the moment at which something was taken out of it', async () => {
+    mkdirSync(at('workspace/d'))
+    for (let round = 0; round < 20; round++) {
+      mkdirSync(at('workspace/d/first'))
+      writeFileSync(at('workspace/d/second'), '')
+      const watch = await open()
+      rmdirSync(at('workspace/d/first'))
+      expect(brief(await watch.look())).toEqual(['deleted directory workspace/d/first'])
+      unlinkSync(at('workspace/d/second'))
+      mkdirSync(at('workspace/d/third'))
+      expect(brief(await watch.look())).toEqual([
+        'deleted file workspace/d/second',
+        'created directory workspace/d/third',
+      ])
+      rmdirSync(at('workspace/d/third'))
+    }
   })
 
   it('keeps the content of what changed under its hash, before and after', async () => {

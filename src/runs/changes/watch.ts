@@ -28,7 +28,7 @@ export interface ChangeLimits {
   readonly maxHashedBytes: number
 }
 
-export const defaultChangeLimits: ChangeLimits = {
+const defaultChangeLimits: ChangeLimits = {
   maxEntries: 100_000,
   maxDepth: 100,
   maxFileBytes: 1024 ** 2,

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { cases } from '../../../test/fixtures/cases.ts'
 import type { Change, TreeEntry } from '../../contract/recorded-action.ts'
 import { sha256Of } from '../changes/blobs.ts'
 import { entriesByPath } from '../changes/fold.ts'
@@ -158,7 +159,7 @@ describe('compareTexts', () => {
         expect([compared.added, compared.removed]).toEqual([side('+'), side('-')])
         expect(rebuilt(before, compared.hunks)).toBe(after)
       }),
-      { numRuns: 300 },
+      cases(300),
     )
   })
 

@@ -11,7 +11,6 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import type { ForkMethod } from '../../contract/fork.ts'
 import { codeOf, groundForEach } from '../ground.test-support.ts'
@@ -19,7 +18,7 @@ import { openRun } from '../open.ts'
 import { createRun, type Run } from '../run.ts'
 import { readRun } from '../reader.ts'
 import { verifyRun } from '../verify.ts'
-import { planFork, type Parent } from './fork.ts'
+import { planFork, type ForkOptions, type Parent } from './fork.ts'
 import { findFork, layersOrGone, layersUnder } from './record.ts'
 import { requireUnchanged } from './unchanged.ts'
 
@@ -34,12 +33,12 @@ async function ended(make: (workspace: string) => void): Promise<Parent> {
   return { directory: run.directory, record: run.record }
 }
 
-async function fork(parent: Parent, by: ForkMethod, name = 'fork'): Promise<Run> {
+async function fork(parent: Parent, by: ForkMethod, name = 'fork', clock: Pick<ForkOptions, 'now'> = {}): Promise<Run> {
   const directory = join(ground().directory, name)
   const runId = `run_${name}`
   const point = { seq: parent.record.state_seq, eventHash: parent.record.state_hash }
   const why = by === 'overlay' ? null : 'a copy was asked for'
-  const plan = await planFork({ parent, point, runId, directory, by, why })
+  const plan = await planFork({ parent, point, runId, directory, by, why, ...clock })
   const options = { runId, forkedFrom: plan.record.forked_from, beginning: plan.beginning }
   return createRun({ config: {}, prompt: 'again', sandboxPath: directory, ...options })
 }
@@ -132,8 +131,6 @@ describe('what lies under a fork', () => {
     const parent = await ended(plain)
     const run = await fork(parent, 'overlay')
     await run.close()
-    // Times of change are no finer than the kernel's clock ticks.
-    await delay(20)
     return { run, workspace: join(parent.directory, 'workspace') }
   }
   const look = async ({ directory }: Run): Promise<string> => {
@@ -156,6 +153,41 @@ describe('what lies under a fork', () => {
     const { run, workspace } = await standing()
     change(workspace)
     expect(await look(run)).toBe('CONFLICT')
+  })
+
+  /** The step that lays the fork, alone: what else is written on the way takes longer than a tick of most clocks. */
+  const laid = async (parent: Parent, name: string) => {
+    const directory = join(ground().directory, name)
+    for (const place of ['workspace', 'archive']) mkdirSync(join(directory, place), { recursive: true })
+    const point = { seq: parent.record.state_seq, eventHash: parent.record.state_hash }
+    const plan = await planFork({ parent, point, runId: `run_${name}`, directory, by: 'overlay', why: null })
+    await plan.beginning.fill(directory)
+    return { directory, record: plan.record }
+  }
+
+  it('a change right after the fork is noticed, and work right before it is none', async () => {
+    const seen: string[] = []
+    const parent = await ended(plain)
+    const file = join(parent.directory, 'workspace/d/f')
+    for (let round = 0; round < 25; round++) {
+      writeFileSync(file, `before ${round}`)
+      const { directory, record } = await laid(parent, `fork-${round}`)
+      seen.push(await codeOf(() => requireUnchanged(directory, record)))
+      // Another one, so that nobody has looked at the file in between: its stamp may be as coarse as the clock.
+      const next = await laid(parent, `next-${round}`)
+      writeFileSync(file, `after ${round}`)
+      seen.push(await codeOf(() => requireUnchanged(next.directory, next.record)))
+    }
+    expect(seen).toEqual(Array.from({ length: 25 }, () => ['nothing was thrown', 'CONFLICT']).flat())
+  })
+
+  it('a fork is refused, and leaves nothing, where the clock that stamps changes does not come past its moment', async () => {
+    const parent = await ended(plain)
+    const aheadMs = Date.now() + 60_000
+    expect(await codeOf(() => fork(parent, 'overlay', 'ahead', { now: () => aheadMs }))).toBe('TIMED_OUT')
+    expect(readdirSync(ground().directory)).toEqual(['run-1'])
+    const copy = await fork(parent, 'copy', 'copy', { now: () => aheadMs })
+    await copy.close()
   })
 
   it('another history under the same id is noticed', async () => {

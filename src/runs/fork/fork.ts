@@ -10,6 +10,7 @@ import { GloveboxError } from '../../errors/error.ts'
 import { placeIn, type Beginning } from '../layout.ts'
 import type { Restoration } from './at.ts'
 import type { Copied } from './copy.ts'
+import { untilPast } from './moment.ts'
 import { isPrepared } from './prepared.ts'
 import { layersUnder, seenFrom, stackOf, workIn } from './record.ts'
 
@@ -65,7 +66,10 @@ export async function planFork(options: ForkOptions): Promise<PlannedFork> {
   let copied: Copied = { entries: 0, bytes: 0 }
   const fill = async (stage: string): Promise<void> => {
     likeness(stack[0] ?? '', placeIn(stage, 'workspace'))
-    if (by === 'overlay') return layOver(stage, isEarlier ? restoration : undefined)
+    if (by === 'overlay') {
+      await layOver(stage, isEarlier ? restoration : undefined)
+      return untilPast(Date.parse(record.forked_at), workIn(stage))
+    }
     const { copyTree } = await import('./copy.ts')
     copied = await copyTree(stack, placeIn(stage, 'workspace'), by)
     if (restoration !== undefined)

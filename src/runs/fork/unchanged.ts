@@ -1,17 +1,16 @@
 // Has anything below a fork changed since it was made? The kernel does not say what an overlay shows when a lower layer is
 // changed behind its back, so such a fork is not started. Asked of the times of change, which nobody can set: no look at the
 // other run is needed when the fork is made, and its cost does not grow with the workspace. This look does grow, and is
-// bounded; the contents themselves are compared by `runs verify`.
+// bounded; the contents themselves are compared by `runs verify`. That no later change has an earlier time: see moment.ts.
 import { lstatSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ForkRecord } from '../../contract/fork.ts'
 import { GloveboxError } from '../../errors/error.ts'
 import { readEvents } from '../reader.ts'
+import { roundingMs } from './moment.ts'
 import { layersUnder } from './record.ts'
 
 const mostEntries = 50_000
-/** A time of change has parts of a millisecond, what is on record has none. */
-const roundingMs = 1
 
 export interface BaseLook {
   readonly entries: number
