@@ -251,7 +251,7 @@ function emptyWorkspace(scratch: HostPath): Mount {
 
 /** Never falls back: what is asked for is opened, or the reason is told. */
 async function chooseBackend(
-  { backend, docker, ownsProcess = false }: BackendChoice,
+  { backend, docker, lastingDir, ownsProcess = false }: BackendChoice,
   stateDir: HostPath,
 ): Promise<Backend> {
   if (typeof backend === 'object') return backend
@@ -260,11 +260,13 @@ async function chooseBackend(
     searchProgram: findSearchProgram(),
     ownsProcess,
     operatorEnv: process.env,
+    lastingDir,
     ...(docker === undefined ? {} : { docker }),
   })
 }
 
-type BackendChoice = Pick<CreateOptions, 'backend' | 'docker' | 'ownsProcess'>
+export type BackendChoice = Pick<CreateOptions, 'backend' | 'docker' | 'ownsProcess'> &
+  Pick<BackendOptions, 'lastingDir'>
 
 /** For those who look at a backend before they make a sandbox with it, and then hand it over opened. */
 export const openBackendFor = (options: BackendChoice): Promise<Backend> => chooseBackend(options, stateHome())

@@ -1,8 +1,9 @@
 // Where a command may begin: below a mount, in the agent's home, or in /tmp.
 import type { Boundary, Plan } from '../contract/backend.ts'
 import type { GuestPath } from '../contract/mount.ts'
-import { GloveboxError } from '../errors/error.ts'
+import { GloveboxError, isGloveboxError } from '../errors/error.ts'
 import { isWithin, parseGuestPath } from '../paths/guest.ts'
+import { shownPath } from '../paths/refusal.ts'
 import { mountTable } from '../paths/table.ts'
 
 export type CheckCwd = (asked: string | undefined) => Promise<GuestPath>
@@ -14,7 +15,9 @@ export function cwdChecker(plan: Plan, boundary: Boundary): CheckCwd {
     // A mount's own root is there as long as the sandbox is.
     if (plan.spec.mounts.some((mount) => mount.guestPath === cwd)) return cwd
     if (table.locate(cwd) !== undefined) {
-      const found = await boundary.files.stat(cwd)
+      const found = await boundary.files.stat(cwd).catch((error: unknown) => {
+        throw isGloveboxError(error) && error.code === 'NOT_FOUND' ? notThere(cwd) : error
+      })
       // A link is left to the guest's own view, which it cannot leave.
       if (found.kind === 'directory' || found.kind === 'symlink') return cwd
       throw new GloveboxError('NOT_A_DIRECTORY', `Cannot run in ${cwd}: it is not a directory`)
@@ -27,3 +30,8 @@ export function cwdChecker(plan: Plan, boundary: Boundary): CheckCwd {
     })
   }
 }
+
+const notThere = (cwd: GuestPath): GloveboxError =>
+  new GloveboxError('NOT_FOUND', `Cannot run in ${shownPath(cwd)}: nothing is there`, {
+    hint: 'Make the directory first, or choose one that is there. It is named as the guest sees it.',
+  })

@@ -7,14 +7,18 @@ import { basename, dirname, join } from 'node:path'
 import { GloveboxError } from '../errors/error.ts'
 import { settingsStandIn } from '../policy/protect.ts'
 
-export const settingsName = 'glovebox.yaml'
+const settingsName = 'glovebox.yaml'
 const misspelt = ['glovebox.yml', '.glovebox.yaml', '.glovebox.yml']
 const maxBytes = 1024 * 1024
 const worldWritable = 0o002
 
+export type FileKind = 'settings' | 'policy' | 'vaults'
+
 export interface SettingsText {
   readonly path: string
   readonly text: string
+  /** What its writer meant it to be. Default: settings. */
+  readonly kind?: FileKind
 }
 
 /** The nearest `glovebox.yaml` in the directory or above it. */
@@ -27,7 +31,7 @@ export function findSettingsFile(directory: string): string | undefined {
     }
     const slip = misspelt.map((name) => join(place, name)).find(isThere)
     if (slip !== undefined) {
-      throw refuse('its name is misspelt', slip, { hint: `Rename it to ${settingsName}, or move it away.` })
+      throw refuse('its name is misspelt', settingsAt(slip), { hint: `Rename it to ${settingsName}, or move it away.` })
     }
   }
   return undefined
@@ -47,73 +51,78 @@ function isStandIn(path: string): boolean {
 }
 
 export function readSettingsFile(path: string): SettingsText {
-  return { path, text: readChecked(path, { trusted: true }) }
+  return { path, text: readChecked(settingsAt(path), { trusted: true }) }
 }
 
 /** A file that the operator named on the command line: named is trusted, but it must be a small regular file or a pipe. */
-export function readPolicyFile(path: string): SettingsText {
-  return { path, text: readChecked(path, { trusted: false }) }
+export function readNamedFile(path: string, kind: FileKind): SettingsText {
+  return { path, text: readChecked({ path, kind }, { trusted: false }), kind }
 }
 
-function readChecked(path: string, options: { readonly trusted: boolean }): string {
-  const descriptor = open(path, options.trusted ? constants.O_NOFOLLOW | constants.O_NONBLOCK : 0)
+interface NamedFile {
+  readonly path: string
+  readonly kind: FileKind
+}
+
+function readChecked(file: NamedFile, options: { readonly trusted: boolean }): string {
+  const descriptor = open(file, options.trusted ? constants.O_NOFOLLOW | constants.O_NONBLOCK : 0)
   try {
     // On the descriptor, since the name could be exchanged between a check and the reading.
-    if (options.trusted) refuseForeign(path, fstatSync(descriptor))
-    return readAll(path, descriptor)
+    if (options.trusted) refuseForeign(file, fstatSync(descriptor))
+    return readAll(file, descriptor)
   } finally {
     closeSync(descriptor)
   }
 }
 
-function open(path: string, flags: number): number {
+function open(file: NamedFile, flags: number): number {
   try {
-    return openSync(path, constants.O_RDONLY | flags)
+    return openSync(file.path, constants.O_RDONLY | flags)
   } catch (cause) {
     const code = (cause as NodeJS.ErrnoException).code
-    if (code === 'ELOOP') throw refuse('it is a symbolic link', path, { hint: 'Put the file itself in its place.' })
-    if (code === 'ENOENT') throw refuse('it does not exist', path, { hint: 'Check the name that was given.' })
-    throw refuse(`it cannot be opened (${code ?? 'unknown cause'})`, path, { hint: 'Check its permissions.' })
+    if (code === 'ELOOP') throw refuse('it is a symbolic link', file, { hint: 'Put the file itself in its place.' })
+    if (code === 'ENOENT') throw refuse('it does not exist', file, { hint: 'Check the name that was given.' })
+    throw refuse(`it cannot be opened (${code ?? 'unknown cause'})`, file, { hint: 'Check its permissions.' })
   }
 }
 
-function refuseForeign(path: string, stats: Stats): void {
-  if (!stats.isFile()) throw refuse('it is not a regular file', path, { hint: 'Put a regular file in its place.' })
+function refuseForeign(file: NamedFile, stats: Stats): void {
+  if (!stats.isFile()) throw refuse('it is not a regular file', file, { hint: 'Put a regular file in its place.' })
   if ((stats.mode & worldWritable) !== 0) {
-    throw refuse('everybody on this machine may write it', path, { hint: `Run: chmod o-w ${settingsName}` })
+    throw refuse('everybody on this machine may write it', file, { hint: `Run: chmod o-w ${settingsName}` })
   }
   const operator = process.getuid?.()
   if (operator !== undefined && stats.uid !== operator && stats.uid !== 0) {
-    throw refuse('it belongs to somebody else', path, {
+    throw refuse('it belongs to somebody else', file, {
       hint: 'Its owner must be root or the user who runs glovebox: chown the file, or pass its policy with --policy.',
     })
   }
 }
 
-function readAll(path: string, descriptor: number): string {
+function readAll(file: NamedFile, descriptor: number): string {
   const chunks: Buffer[] = []
   let total = 0
   for (;;) {
     const chunk = Buffer.alloc(64 * 1024)
-    const count = readOrRefuse(path, descriptor, chunk)
+    const count = readOrRefuse(file, descriptor, chunk)
     if (count === 0) break
     total += count
-    if (total > maxBytes) throw refuse('it is larger than 1 MiB', path, { hint: 'Settings are a short text.' })
+    if (total > maxBytes) throw refuse('it is larger than 1 MiB', file, { hint: 'Settings are a short text.' })
     chunks.push(chunk.subarray(0, count))
   }
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))
   } catch {
-    throw refuse('it is not UTF-8 text', path, { hint: 'Save it as UTF-8.' })
+    throw refuse('it is not UTF-8 text', file, { hint: 'Save it as UTF-8.' })
   }
 }
 
-function readOrRefuse(path: string, descriptor: number, into: Buffer): number {
+function readOrRefuse(file: NamedFile, descriptor: number, into: Buffer): number {
   try {
     return readSync(descriptor, into)
   } catch (cause) {
     const code = (cause as NodeJS.ErrnoException).code ?? 'unknown cause'
-    throw refuse(`it cannot be read (${code})`, path, { hint: 'Give a file of text.' })
+    throw refuse(`it cannot be read (${code})`, file, { hint: 'Give a file of text.' })
   }
 }
 
@@ -125,7 +134,7 @@ function refuseGuestMade(path: string): void {
   const own = dirname(path)
   const workspace = upward(dirname(own)).find((place) => place !== own && isGuestGround(place))
   if (workspace === undefined) return
-  throw refuse('it lies inside a workspace in which a sandbox can write', path, {
+  throw refuse('it lies inside a workspace in which a sandbox can write', settingsAt(path), {
     hint: `Move it to the workspace's root or above, or remove it. The workspace is marked by its .glovebox directory.`,
   })
 }
@@ -143,8 +152,10 @@ function isThere(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined
 }
 
-function refuse(cause: string, path: string, details: { readonly hint: string }): GloveboxError {
-  return new GloveboxError('INVALID_SETTINGS', `Cannot use the settings file: ${cause}.`, {
+const settingsAt = (path: string): NamedFile => ({ path, kind: 'settings' })
+
+function refuse(cause: string, { path, kind }: NamedFile, details: { readonly hint: string }): GloveboxError {
+  return new GloveboxError('INVALID_SETTINGS', `Cannot use the ${kind} file: ${cause}.`, {
     hint: details.hint,
     operatorDetail: path,
   })

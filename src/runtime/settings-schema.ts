@@ -61,6 +61,9 @@ const sandboxSettings = z.strictObject({
   max_concurrent_execs: z.int().positive().max(1024).optional(),
   max_queued_execs: z.int().positive().max(100_000).optional(),
   max_queued_execs_per_project: z.int().positive().max(100_000).optional(),
+  /** What one project may have in inputs/. Default: 1 GiB, in 20,000 files. */
+  max_input_bytes: z.int().positive().max(Number.MAX_SAFE_INTEGER).optional(),
+  max_input_files: z.int().positive().max(100_000_000).optional(),
 })
 
 /** Sandboxes that are kept for keys: those of `glovebox serve`, and of the library's provider. */
@@ -120,7 +123,7 @@ const vaultSchema = z
   })
 
 /** A file that is named with --vaults holds just this. */
-export const vaultsSchema = z.record(vaultName, vaultSchema)
+const vaultsSchema = z.record(vaultName, vaultSchema)
 
 export const settingsSchema = z.strictObject({
   backend: z.string().min(1).optional(),
@@ -237,7 +240,7 @@ const policyNotSettings =
 function hintFor(issue: Issue): string {
   if (issue.code === 'invalid_value') return `It must be one of: ${issue.values.map(String).join(', ')}.`
   if (issue.code === 'invalid_type' && issue.expected === 'string') return 'Put the value into quotes.'
-  return 'See `glovebox explain` for the fields, their values and their units.'
+  return 'docs/reference/policy.md has the fields of a policy as they are written; `glovebox explain` shows what is in force.'
 }
 
 function knownKeys(schema: z.ZodType, path: readonly PropertyKey[]): readonly string[] {
@@ -283,7 +286,7 @@ interface Fault {
 function refuse(parsed: Parsed, fault: Fault): GloveboxError {
   const { line, col } = parsed.lines.linePos(fault.offset)
   const place = { line: Math.max(1, line), column: Math.max(1, col) }
-  const message = `Cannot use the settings: line ${place.line}, column ${place.column}: ${fault.cause}.`
+  const message = `Cannot use the ${parsed.file.kind ?? 'settings'}: line ${place.line}, column ${place.column}: ${fault.cause}.`
   return new GloveboxError('INVALID_SETTINGS', message, {
     hint: fault.hint,
     operatorDetail: `${parsed.file.path}:${place.line}:${place.column}`,

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { isGloveboxError, type GloveboxError } from '../errors/error.ts'
-import { loadSettings } from './settings.ts'
+import { loadSettings, type SettingsPlace } from './settings.ts'
 
 let directory: string
 beforeEach(() => {
@@ -65,6 +65,21 @@ describe('loadSettings', () => {
     ])
   })
 
+  it('says of which file it speaks', async () => {
+    const messageOf = (place: Partial<SettingsPlace>): Promise<string> =>
+      loadSettings({ directory, ...place }).then(
+        () => 'the file was accepted',
+        (caught: unknown) => (isGloveboxError(caught) ? caught.message : String(caught)),
+      )
+    const gone = join(directory, 'gone')
+    expect(await messageOf({ policyFile: gone })).toBe('Cannot use the policy file: it does not exist.')
+    expect(await messageOf({ vaultsFile: gone })).toBe('Cannot use the vaults file: it does not exist.')
+    expect(await messageOf({ settingsFile: gone })).toBe('Cannot use the settings file: it does not exist.')
+    const wrong = put('wrong.yaml', 'network: none\n')
+    expect(await messageOf({ policyFile: wrong })).toMatch(/^Cannot use the policy: line 1, column 10: "network": /)
+    expect(await messageOf({ vaultsFile: wrong })).toMatch(/^Cannot use the vaults: line 1, column 10: "network": /)
+  })
+
   it('tells a policy file from a settings file', async () => {
     const policyFile = put('p.yaml', 'policy:\n  timeoutMs: 1\n')
     const error: unknown = await loadSettings({ directory, policyFile }).catch((caught: unknown) => caught)
@@ -107,6 +122,8 @@ describe('an unusable file', () => {
     ['a wrong unit', 'policy: { timeoutMs: 60s }', '"policy.timeoutMs"'],
     ['an unquoted number in env', 'env: { PORT: 8080 }', '"env.PORT"'],
     ['an unknown network mode', 'policy: { network: { mode: off } }', '"policy.network.mode"'],
+    ['a network without its mode', 'policy: { network: none }', '"policy.network": it is written { mode: none }'],
+    ['a ceiling without its mode', 'policy: { ceilings: { network: full } }', '{ mode: full }'],
     ['isolation switched off', 'backend: local', 'isolates nothing'],
   ])('fails closed on %s and says where', async (_what, text, words) => {
     expect((await refusal(text)).message).toContain(words)

@@ -7,7 +7,7 @@ import type { PolicyLayer } from '../contract/policy.ts'
 import { GloveboxError } from '../errors/error.ts'
 import type { MountOffers } from './pool/offers.ts'
 import { parseMountText, resolveHostPath, type MountRequest } from './mount-text.ts'
-import { findSettingsFile, readPolicyFile, readSettingsFile, type SettingsText } from './settings-file.ts'
+import { findSettingsFile, readNamedFile, readSettingsFile, type SettingsText } from './settings-file.ts'
 import type { VaultRequests } from './secrets.ts'
 import type { SettingsContent, VaultsContent } from './settings-schema.ts'
 
@@ -59,16 +59,16 @@ export interface SettingsPlace {
 export async function loadSettings(place: SettingsPlace): Promise<Settings> {
   const file = settingsText(place)
   const found: Settings = file === undefined ? { layers: [] } : await loadFile(file, place.settingsFile !== undefined)
-  const policy = place.policyFile === undefined ? [] : [await loadPolicy(readPolicyFile(place.policyFile))]
+  const policy = place.policyFile === undefined ? [] : [await loadPolicy(readNamedFile(place.policyFile, 'policy'))]
   const settings = { ...found, layers: [...found.layers, ...policy] }
   if (place.vaultsFile === undefined) return settings
-  const vaults = await loadVaults(readPolicyFile(place.vaultsFile))
+  const vaults = await loadVaults(readNamedFile(place.vaultsFile, 'vaults'))
   return { ...settings, vaults: { ...found.vaults, ...vaults } }
 }
 
 function settingsText({ directory, settingsFile }: SettingsPlace): SettingsText | undefined {
   if (typeof settingsFile === 'object') return settingsFile
-  if (settingsFile !== undefined) return readPolicyFile(settingsFile)
+  if (settingsFile !== undefined) return readNamedFile(settingsFile, 'settings')
   const path = findSettingsFile(directory)
   return path === undefined ? undefined : readSettingsFile(path)
 }

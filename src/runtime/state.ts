@@ -1,17 +1,18 @@
 // Where Glovebox keeps what must outlive a process: journals, locks, homes without a project. One directory per operator,
 // readable by nobody else, and never inside a mount.
-import { mkdirSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import type { HostPath } from '../contract/mount.ts'
 import { GloveboxError } from '../errors/error.ts'
+import { makeDirectories } from '../paths/make-directories.ts'
 
 export function stateHome(environment: Readonly<Record<string, string | undefined>> = process.env): HostPath {
   const chosen = environment['GLOVEBOX_STATE_DIR']
   const base = environment['XDG_STATE_HOME'] || join(homedir(), '.local', 'state')
   const path = (chosen === undefined || chosen === '' ? join(base, 'glovebox') : chosen) as HostPath
   try {
-    mkdirSync(path, { recursive: true, mode: 0o700 })
+    makeDirectories(path, 0o700)
   } catch (error) {
     throw new GloveboxError('NOT_PERMITTED', 'Cannot keep state: its directory cannot be made', {
       hint: 'Set GLOVEBOX_STATE_DIR to a directory that you can write.',

@@ -34,7 +34,7 @@ export interface Frame {
 const headBytes = 5
 const offsetBytes = 8
 /** More than a chunk of a terminal, its screen, or what is typed at once. */
-export const mostContentBytes = 4 * 1024 * 1024
+const mostContentBytes = 4 * 1024 * 1024
 
 const names = new Map(Object.entries(kinds).map(([name, byte]) => [byte as number, name as Kind]))
 

@@ -8,8 +8,7 @@ import { namesIfThere } from '../../paths/if-there.ts'
 import { forgetOpening } from './opening.ts'
 import { discardedPlace, isDiscarded, memberPlace, membersIn } from './place.ts'
 import { readRecord, type MemberRecord } from './record.ts'
-import { openIndex } from './records.ts'
-import { sweepSnapshots } from './snapshots.ts'
+import { sweepSnapshots } from './snapshot-sweep.ts'
 import { removePlace } from './spare-place.ts'
 
 /** Out of sight at once; the bytes may take their time. The token stays where the id could come again. */
@@ -23,7 +22,7 @@ export async function discard(state: HostPath, id: SandboxId): Promise<void> {
   await removePlace(state, gone)
   if (record === undefined) return
   if (record.key === null) forgetOpening(state, id)
-  if (record.layers.length > 0) sweepSnapshots(state, openIndex(state).all())
+  if (record.layers.length > 0) await sweepSnapshots(state)
 }
 
 function recordOrUndefined(place: HostPath): MemberRecord | undefined {

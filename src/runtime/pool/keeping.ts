@@ -17,7 +17,7 @@ import { isOpenSomewhere, readOpening, sweepOpenings, type Fence } from './openi
 import { listMemberIds, memberPlace } from './place.ts'
 import { readRecord, replaceRecord, type MemberRecord } from './record.ts'
 import { sizeOf, type Size } from './size.ts'
-import { sweepSnapshots } from './snapshots.ts'
+import { sweepSnapshots } from './snapshot-sweep.ts'
 
 /** `open` and `parked`: a process has it. `resting`: its files are all there is of it. `over`: its time is past. */
 export type SeenState = 'open' | 'parked' | 'resting' | 'paused' | 'over' | 'damaged'
@@ -46,7 +46,7 @@ export async function openKeeper(directory: string): Promise<Keeper> {
   const { leases, at } = await openLeases({ state })
   const { docker } = await loadSettings({ directory })
   const [first = '', ...others] = backendNames
-  const backends = openServedBackends([first, ...others], docker)
+  const backends = openServedBackends([first, ...others], { docker })
   const members = openBareMembers({ state, leasesAt: at }, backends)
 
   const recorded = async <Value>(action: string, subject: string, work: () => Promise<Value>): Promise<Value> => {
@@ -65,7 +65,7 @@ export async function openKeeper(directory: string): Promise<Keeper> {
     async sweep() {
       await sweepDiscarded(state)
       sweepOpenings(state)
-      return sweepSnapshots(state, members.records())
+      return sweepSnapshots(state)
     },
     async close() {
       await leases.close()

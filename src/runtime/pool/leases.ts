@@ -4,7 +4,7 @@ import type { Leases } from '../../contract/lease.ts'
 import type { HostPath } from '../../contract/mount.ts'
 import type { Store } from '../../contract/store.ts'
 import { openFileLeases } from '../../pool/file-leases/open.ts'
-import { databaseUrl } from '../server/place.ts'
+import { databaseUrl, hasSharedDatabase } from '../server/place.ts'
 import { bootTime } from './clock.ts'
 
 export interface LeasesPlace {
@@ -25,7 +25,7 @@ export async function openLeases({ state, store, timeoutSeconds }: LeasesPlace):
   const options = timeoutSeconds === undefined ? {} : { ttlMs: Math.round(timeoutSeconds * 1000) }
   if (store?.openLeases !== undefined)
     return { leases: store.openLeases(options), at: `postgres ${store.installationId}` }
-  if (store === undefined && /^postgres(?:ql)?:/.test(databaseUrl(state))) return openWithStore(state, timeoutSeconds)
+  if (store === undefined && hasSharedDatabase()) return openWithStore(state, timeoutSeconds)
   const directory = join(state, 'leases') as HostPath
   return { leases: openFileLeases({ directory, nowMs: bootTime(), ...options }), at: 'files' }
 }

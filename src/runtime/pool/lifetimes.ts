@@ -4,39 +4,58 @@ import type { SandboxId } from '../../contract/ids.ts'
 import type { HostPath } from '../../contract/mount.ts'
 import { GloveboxError } from '../../errors/error.ts'
 import type { Pool } from '../../pool/pool.ts'
+import type { Work } from '../../pool/ports.ts'
 import { asPaused, asRenewed, oldestAt } from './life.ts'
 import type { Member } from './member.ts'
 import type { MemberRecord } from './record.ts'
 import type { MemberRequest } from './request.ts'
 import {
   deleteSnapshot,
+  findSnapshot,
   mostLayers,
-  sweepSnapshots,
+  newSnapshotId,
   takeSnapshot,
   type Method,
+  type SnapshotId,
   type SnapshotRecord,
 } from './snapshots.ts'
+import { sweepSnapshots } from './snapshot-sweep.ts'
 import type { RealMembers } from './members.ts'
 
 export interface Lifetimes {
-  /** Opens it if it is not open here. While its files are carried away, this waits. */
+  /** Opens it if it is not open here. While it is changed, this waits. */
   live(id: SandboxId): Promise<Member>
-  /** With nobody else at it until it is done. BUSY while something runs in it. */
-  alone<Value>(id: SandboxId, work: (member: Member) => Promise<Value>, doing?: string): Promise<Value>
+  /** Opened, and changed by one after another: each finds the record as the one before has left it. */
+  inTurn<Value>(id: SandboxId, work: (member: Member) => Promise<Value>): Promise<Value>
+  /** BUSY while something runs in it. Asked within a turn, since something may begin at any other time. */
+  requireQuiet(id: SandboxId, doing: string): void
+  /** Within a turn: its boundary is closed before, and opened behind. Meanwhile nobody else has it, and it does not end by its age. */
+  whileShut<Value>(member: Member, change: (work: Work) => Promise<Value>): Promise<Value>
   /** POLICY_ESCALATION where it would grow older than the operator allows. One that is not there may be made. */
   checkAge(id: SandboxId, lifeMs: number): void
   /** Its age is checked, too. */
   renew(id: SandboxId, lifeMs: number): Promise<void>
   /** Ends what runs. A paused one stays as it is. */
   pause(id: SandboxId): Promise<void>
-  /** BUSY while something runs in it. */
-  snapshot(id: SandboxId, name: string | null): Promise<SnapshotRecord>
+  /** BUSY while something runs in it. One that is there under the id already is the answer. */
+  snapshot(id: SandboxId, asked: SnapshotAsked): Promise<SnapshotRecord>
+  /** With its files, behind whatever is being done with them. */
+  destroy(id: SandboxId, options?: Parameters<Pool<Member, MemberRequest>['destroy']>[1]): Promise<void>
   /** New members that begin with its files and its wishes. BUSY while something runs in it. */
   fork(id: SandboxId, asked: ForkAsked): Promise<readonly Member[]>
 }
 
+export interface SnapshotAsked {
+  readonly name: string | null
+  /** Whose quota it counts for. Default: nobody's. */
+  readonly tokenId?: string | undefined
+  readonly snapshotId?: SnapshotId | undefined
+}
+
 export interface ForkAsked {
   readonly count: number
+  /** As many as that, which nobody else has. Default: ids of chance. */
+  readonly ids?: readonly SandboxId[] | undefined
   readonly lifeMs?: number | undefined
   readonly tokenId: string
 }
@@ -52,16 +71,14 @@ export interface LifetimesOptions {
 export function openLifetimes({ state, pool, members, methodFor, maxAgeMs }: LifetimesOptions): Lifetimes {
   const changing = new Map<SandboxId, Promise<unknown>>()
 
-  const live = async (id: SandboxId): Promise<Member> => {
-    await changing.get(id)?.catch(() => {})
+  const opened = async (id: SandboxId): Promise<Member> => {
     const here = pool.use(id)
     return here !== undefined && !here.isOver ? here : (await pool.open(id)).handle
   }
-
-  const alone: Lifetimes['alone'] = async (id, work, doing = 'take the files as they are') => {
-    const member = await live(id)
-    requireQuiet(id, doing)
-    const done = work(member)
+  const oneAtATime = async <Value>(id: SandboxId, work: () => Promise<Value>): Promise<Value> => {
+    // With nothing awaited between the last look and the taking: of several who wait for the same end, one is next.
+    while (changing.has(id)) await changing.get(id)?.catch(() => {})
+    const done = work()
     changing.set(id, done)
     try {
       return await done
@@ -69,6 +86,7 @@ export function openLifetimes({ state, pool, members, methodFor, maxAgeMs }: Lif
       changing.delete(id)
     }
   }
+  const inTurn: Lifetimes['inTurn'] = (id, work) => oneAtATime(id, async () => work(await opened(id)))
   const requireQuiet = (id: SandboxId, doing: string): void => {
     const works = pool.list().find((each) => each.id === id)?.works ?? 0
     if (works === 0) return
@@ -78,19 +96,40 @@ export function openLifetimes({ state, pool, members, methodFor, maxAgeMs }: Lif
     })
   }
 
-  const carry = async (member: Member, name: string | null): Promise<SnapshotRecord> => {
+  /** Its life may have ended meanwhile, or end while it is opened: then nobody would close it. */
+  const openIfHere = async (member: Member): Promise<void> => {
+    const isHere = (): boolean => pool.find(member.id) === member
+    if (!isHere() || member.isOver) return
+    try {
+      await member.open()
+    } finally {
+      if (!isHere()) await member.shut()
+    }
+  }
+
+  const whileShut: Lifetimes['whileShut'] = async (member, change) => {
+    // Else it would be taken for idle, or for dead, or end in the middle.
+    const work = member.tenure.begin({ isAlone: true })
+    try {
+      // What is mounted cannot be moved from under its mount; and guards put files of their own among the guest's.
+      await member.shut()
+      return await change(work)
+    } finally {
+      await openIfHere(member).finally(() => work.end())
+    }
+  }
+
+  const carry = async (member: Member, { name, tokenId, snapshotId }: SnapshotAsked): Promise<SnapshotRecord> => {
     const possible = await methodFor(member.record.backend)
     const isDeep = member.record.layers.length >= mostLayers
     const method: Method = isDeep ? { by: 'copy', why: `it stands on ${mostLayers} layers` } : possible
-    // What is mounted cannot be moved from under its mount; and guards put files of their own among the guest's.
-    await member.shut()
-    try {
-      const taken = await takeSnapshot(state, { member: member.record, name, method })
+    requireQuiet(member.id, 'take the files as they are')
+    return whileShut(member, async (work) => {
+      const asked = { id: snapshotId, member: member.record, name, tokenId, method }
+      const taken = await takeSnapshot(state, { ...asked, isLost: () => work.isLost })
       await member.keep(taken.member)
       return taken.snapshot
-    } finally {
-      await member.open()
-    }
+    })
   }
 
   const checkAge = (id: SandboxId, lifeMs: number): void => {
@@ -101,28 +140,36 @@ export function openLifetimes({ state, pool, members, methodFor, maxAgeMs }: Lif
   }
 
   return {
-    live,
-    alone,
+    async live(id) {
+      while (changing.has(id)) await changing.get(id)?.catch(() => {})
+      return opened(id)
+    },
+    inTurn,
+    requireQuiet,
+    whileShut,
     checkAge,
     async renew(id, lifeMs) {
       checkAge(id, lifeMs)
-      const member = await live(id)
-      await member.keep(asRenewed(member.record, { lifeMs, maxAgeMs }))
+      await inTurn(id, (member) => member.keep(asRenewed(member.record, { lifeMs, maxAgeMs })))
     },
-    async pause(id) {
-      if (members.read(id)?.paused_at !== null) return
-      const member = await live(id)
-      await member.keep(asPaused(member.record, { maxAgeMs }))
-      await pool.rest(id)
-    },
-    snapshot: (id, name) => alone(id, (member) => carry(member, name)),
-    async fork(id, { count, lifeMs, tokenId }) {
-      const { snapshot, record } = await alone(id, async (member) => ({
-        snapshot: await carry(member, null),
-        record: member.record,
-      }))
+    pause: (id) =>
+      oneAtATime(id, async () => {
+        if (members.read(id)?.paused_at !== null) return
+        const member = await opened(id)
+        await member.keep(asPaused(member.record, { maxAgeMs }))
+        await pool.rest(id)
+      }),
+    snapshot: (id, asked) =>
+      inTurn(id, async (member) => findSnapshot(state, asked.snapshotId ?? '') ?? (await carry(member, asked))),
+    destroy: (id, options) => oneAtATime(id, () => pool.destroy(id, options)),
+    async fork(id, { count, ids, lifeMs, tokenId }) {
+      const snapshotId = newSnapshotId()
       const made: Member[] = []
       try {
+        const record = await inTurn(id, async (member) => {
+          await carry(member, { name: null, snapshotId })
+          return member.record
+        })
         for (let index = 0; index < count; index++) {
           const request: MemberRequest = {
             project: record.project,
@@ -137,18 +184,21 @@ export function openLifetimes({ state, pool, members, methodFor, maxAgeMs }: Lif
             provisioned: record.provisioned,
             lifeMs: lifeMs ?? record.life_ms,
             atEnd: record.at_end,
-            snapshot: snapshot.id,
+            snapshot: snapshotId,
           }
-          made.push((await pool.acquire(undefined, { request })).handle)
+          made.push((await pool.acquire(undefined, { id: ids?.[index], request })).handle)
         }
         return made
       } catch (error) {
         await Promise.allSettled(made.map((member) => pool.destroy(member.id)))
         throw error
       } finally {
-        // The new ones stand on it, or have copied it.
-        await deleteSnapshot(state, snapshot)
-        sweepSnapshots(state, members.records())
+        // The new ones stand on it, or have copied it; where nothing came of them, nobody else knows of it.
+        const snapshot = findSnapshot(state, snapshotId)
+        if (snapshot !== undefined) {
+          await deleteSnapshot(state, snapshot)
+          await sweepSnapshots(state)
+        }
       }
     },
   }

@@ -1,7 +1,7 @@
 // The members of this installation, over any backend: what the pool is handed. Files are the truth. A member is its directory; a
 // boundary over it belongs to one process, and another process that has the lease opens a new one over the same files. Nothing
 // that ran survives that, on any backend: between commands a boundary holds nothing that its files do not.
-import { existsSync, rmSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate as othersFirst } from 'node:timers/promises'
 import type { SandboxId } from '../../contract/ids.ts'
@@ -9,12 +9,13 @@ import type { HostPath } from '../../contract/mount.ts'
 import type { Description } from '../../contract/sandbox.ts'
 import { GloveboxError } from '../../errors/error.ts'
 import { sweepLocks } from '../../paths/lock-file.ts'
+import { removeTreeAtOnce } from '../../paths/remove-tree.ts'
 import { sweepScratch } from '../../process/scratch.ts'
 import { inPieces } from '../../pool/in-pieces.ts'
 import { keepsFiles, type Creation, type MemberInfo, type Members } from '../../pool/ports.ts'
 import type { ServedBackends } from '../server/backends.ts'
+import { beginning, requireSnapshot } from './beginning.ts'
 import { blankIn } from './blanks.ts'
-import { copyInsides } from './copy.ts'
 import { discard, sweepDiscarded } from './discard.ts'
 import { openIndex } from './records.ts'
 import { asRenewed, standingOf, withinAge } from './life.ts'
@@ -35,7 +36,7 @@ import { firstRecord, keyOf, type MemberDefaults, type MemberRequest } from './r
 import { becomeMember } from './spare-place.ts'
 import { openSpares, type Claimed, type Haste, type Spares } from './spares.ts'
 import { canEndOthers } from './try-out.ts'
-import { findSnapshot, finishSnapshot, layersOf, mostLayers, type Method } from './snapshots.ts'
+import { finishSnapshot, type Method } from './snapshots.ts'
 import { asksForUsual, isPlain, spareKind, usualWishes } from './usual.ts'
 
 export interface MembersOptions extends HouseRules {
@@ -146,9 +147,20 @@ export function openMembers(options: MembersOptions): RealMembers {
     // To make one from nothing takes milliseconds, and others are answered in between.
     await othersFirst()
     makePlace(directory)
-    const record = await begun(options, plain, request)
-    writeFirstRecord(directory, record)
-    return { record, isNew: true }
+    try {
+      const record = await beginning(options, plain, request.snapshot)
+      writeFirstRecord(directory, record)
+      requireSnapshot(options, plain, request.snapshot)
+      return { record, isNew: true }
+    } catch (error) {
+      if (isNewest(options, id, tenure.token)) {
+        index.drop(id)
+        await discard(state, id)
+      }
+      // Whatever a copy stumbled on when its source went away: that it did is what is told.
+      requireSnapshot(options, plain, request.snapshot)
+      throw error
+    }
   }
 
   return {
@@ -175,8 +187,7 @@ export function openMembers(options: MembersOptions): RealMembers {
       if (!isUnheardOf) writeOpening(state, id, ownOpening(options, tenure.token, id, null))
       const directory = memberPlace(state, id)
       const { record, isNew, claimed } = await prepare(id, creation).catch((error: unknown) => {
-        if (isNewest(options, id, tenure.token) && !existsSync(join(directory, recordFile)))
-          rmSync(directory, { recursive: true, force: true })
+        if (isNewest(options, id, tenure.token) && !existsSync(join(directory, recordFile))) removeTreeAtOnce(directory)
         throw error
       })
       try {
@@ -248,26 +259,4 @@ async function comeBack({ state, maxAgeMs }: HouseRules, found: MemberRecord): P
   const awake = asRenewed(whole, { maxAgeMs })
   await replaceRecord(memberPlace(state, whole.id), awake)
   return awake
-}
-
-/** With the files of a snapshot, if it is to begin with one. */
-async function begun(options: MembersOptions, record: MemberRecord, request: MemberRequest): Promise<MemberRecord> {
-  if (request.snapshot === undefined) return record
-  const { state } = options
-  const snapshot = findSnapshot(state, request.snapshot)
-  if (snapshot === undefined || snapshot.is_deleted || snapshot.project !== record.project)
-    throw new GloveboxError('NOT_FOUND', 'Cannot make the sandbox: there is no such snapshot', {
-      facts: { what: 'snapshot' },
-    })
-  const layers = [snapshot.id, ...snapshot.layers]
-  const { by } = await options.methodFor(record.backend)
-  const into = memberPlace(state, record.id)
-  const from = layersOf(state, layers)
-  const { layout } = snapshot
-  if (by === 'overlay' && layers.length <= mostLayers) {
-    await copyInsides({ from, into, insides: ['home'], by: 'copy' })
-    return { ...record, layout, layers }
-  }
-  await copyInsides({ from, into, layout, by: by === 'overlay' ? 'copy' : by })
-  return { ...record, layout }
 }

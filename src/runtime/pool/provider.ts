@@ -34,7 +34,7 @@ async function openHostProvider(options: ProviderOptions, settings: Settings): P
   const { pool: poolSettings } = settings
   const backend = options.backend ?? poolSettings?.use ?? settings.backend ?? defaultBackend()
   const docker = poolSettings?.image === undefined ? settings.docker : { ...settings.docker, image: poolSettings.image }
-  const backends = openServedBackends([backend], docker)
+  const backends = openServedBackends([backend], { docker })
   const { pool, members, lifetimes } = openRealPool({
     state,
     backends,

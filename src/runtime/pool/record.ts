@@ -9,6 +9,8 @@ import { isSandboxId, type SandboxId } from '../../contract/ids.ts'
 import { policyValuesSchema } from '../../contract/policy.ts'
 import { GloveboxError } from '../../errors/error.ts'
 import { readIfThere } from '../../paths/if-there.ts'
+import { isErrno } from '../../paths/refusal.ts'
+import { released } from '../../pool/refusals.ts'
 import { replaceFile } from '../../runs/replace-file.ts'
 import { mountModes } from '../mount-text.ts'
 import { fillBlank } from './blanks.ts'
@@ -86,9 +88,15 @@ export function writeFirstRecord(
   renameSync(temporary, place)
 }
 
-/** What a caller was promised (a later end, a pause) is on the disk before he is told. */
-export const replaceRecord = (directory: string, record: MemberRecord): Promise<void> =>
-  replaceFile(join(directory, recordFile), textOf(record), { mode: 0o600 })
+/** What a caller was promised (a later end, a pause) is on the disk before he is told. SANDBOX_GONE where somebody has destroyed it meanwhile,
+ * and its directory with it. */
+export async function replaceRecord(directory: string, record: MemberRecord): Promise<void> {
+  try {
+    await replaceFile(join(directory, recordFile), textOf(record), { mode: 0o600 })
+  } catch (error) {
+    throw isErrno(error, 'ENOENT') ? released() : error
+  }
+}
 
 const textOf = (record: MemberRecord): string => `${JSON.stringify(record, null, 2)}\n`
 

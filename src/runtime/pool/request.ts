@@ -34,7 +34,7 @@ export interface MemberDefaults {
 }
 
 /** Whose a sandbox is that nobody's project was named for. */
-export const ownProject = 'default'
+const ownProject = 'default'
 
 export function firstRecord(
   id: SandboxId,

@@ -15,14 +15,7 @@ import type { HostPath } from '../../contract/mount.ts'
 import { memberPlace } from './place.ts'
 import { readRecord, replaceRecord, writeFirstRecord, type MemberRecord } from './record.ts'
 import { firstRecord } from './request.ts'
-import {
-  deleteSnapshot,
-  findSnapshot,
-  finishSnapshot,
-  snapshotPlace,
-  sweepSnapshots,
-  takeSnapshot,
-} from './snapshots.ts'
+import { deleteSnapshot, findSnapshot, finishSnapshot, snapshotPlace, takeSnapshot } from './snapshots.ts'
 
 let state: HostPath
 let member: MemberRecord
@@ -77,13 +70,30 @@ describe('a snapshot', () => {
     expect(readRecord(directory)?.layers).toEqual([snapshot.id])
   })
 
-  it('that was deleted stays until nothing stands on it', async () => {
-    const { snapshot, member: after } = await takeSnapshot(state, { member, name: null, method: overlay })
-    await deleteSnapshot(state, snapshot)
-    expect(sweepSnapshots(state, [after])).toBe(0)
-    expect(findSnapshot(state, snapshot.id)).toMatchObject({ is_deleted: true })
-    expect(sweepSnapshots(state, [])).toBe(1)
+  it.each(['copy', 'overlay'] as const)(
+    'by %s is not published where somebody else may have had the files meanwhile',
+    async (by) => {
+      const taking = takeSnapshot(state, { member, name: null, method: { by, why: null }, isLost: () => true })
+      await expect(taking).rejects.toMatchObject({ code: 'SANDBOX_GONE' })
+      expect(readdirSync(join(state, 'snapshots'))).toEqual([])
+      expect([note(directory), readRecord(directory)]).toMatchObject(['kept', { layers: [], snapshotting: null }])
+    },
+  )
+
+  it('by overlay of a sandbox that is thrown away in the middle leaves nothing behind, and says so', async () => {
+    const isLost = (): boolean => {
+      rmSync(directory, { recursive: true })
+      return true
+    }
+    const taking = takeSnapshot(state, { member, name: null, method: overlay, isLost })
+    await expect(taking).rejects.toMatchObject({ code: 'SANDBOX_GONE' })
     expect(readdirSync(join(state, 'snapshots'))).toEqual([])
+  })
+
+  it('that is gone already is deleted without a word', async () => {
+    const { snapshot } = await takeSnapshot(state, { member, name: null, method: overlay })
+    rmSync(snapshotPlace(state, snapshot.id), { recursive: true })
+    await expect(deleteSnapshot(state, snapshot)).resolves.toBeUndefined()
   })
 
   it.each(['snap_../../etc', 'snap_', '../x', ''])('%j is no name of one', (id) => {

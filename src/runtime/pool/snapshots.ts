@@ -1,7 +1,7 @@
 // Snapshots: a member's files as they were, which other members begin with. By overlay nothing is copied: the files themselves become
 // the snapshot, and the member goes on with an empty directory over them. Elsewhere they are copied, and the record says so. A snapshot
 // that something stands on stays until nothing does, whoever deleted it. It knows directories and records, and no sandbox.
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { z } from 'zod'
 import { chance } from '../../contract/chance.ts'
@@ -11,12 +11,16 @@ import { GloveboxError } from '../../errors/error.ts'
 import { isErrno } from '../../paths/refusal.ts'
 import { replaceFile, syncDirectory } from '../../runs/replace-file.ts'
 import { namesIfThere } from '../../paths/if-there.ts'
+import { removeTree, removeTreeAtOnce } from '../../paths/remove-tree.ts'
+import { inPieces } from '../../pool/in-pieces.ts'
+import { released } from '../../pool/refusals.ts'
 import { copyInsides } from './copy.ts'
 import { insides, layoutNames, type LayoutName } from './layout.ts'
 import { memberPlace, snapshotsIn } from './place.ts'
 import { replaceRecord, type MemberRecord } from './record.ts'
 
 export type SnapshotId = `snap_${string}`
+export const newSnapshotId = (): SnapshotId => `snap_${chance()}`
 export const isSnapshotId = (text: string): text is SnapshotId => /^snap_[0-9a-f]{32}$/.test(text)
 
 const snapshotSchema = z.strictObject({
@@ -25,6 +29,8 @@ const snapshotSchema = z.strictObject({
   project: z.string(),
   name: z.string().nullable(),
   sandbox_id: z.string(),
+  /** Who took it, and whose quota it counts for. Null: nobody's, as with one that was made before they were counted. */
+  token_id: z.string().nullable().default(null),
   layout: z.enum(layoutNames),
   created_at: z.iso.datetime(),
   /** Of other snapshots that are seen through it, nearest first. */
@@ -44,16 +50,22 @@ export interface Method {
 }
 
 export interface SnapshotRequest {
+  /** Default: one of chance. Under one that is given an earlier try may have been cut off. */
+  readonly id?: SnapshotId | undefined
   readonly member: MemberRecord
   readonly name: string | null
+  /** Default: nobody's. */
+  readonly tokenId?: string | undefined
   readonly method: Method
+  /** Asked before it is published: somebody else may have the files by now, or have thrown them away, and what was copied is not all of them. */
+  readonly isLost?: (() => boolean) | undefined
 }
 
-const snapshotFile = 'snapshot.json'
-const stagePrefix = '.stage-'
+export const snapshotFile = 'snapshot.json'
+export const stagePrefix = '.stage-'
 
 export const snapshotPlace = (state: HostPath, id: string): HostPath => join(snapshotsIn(state), id) as HostPath
-const stagePlace = (state: HostPath, id: string): string => join(snapshotsIn(state), `${stagePrefix}${id}`)
+export const stagePlace = (state: HostPath, id: string): string => join(snapshotsIn(state), `${stagePrefix}${id}`)
 
 /** Deeper stacks cost every look-up a little, and the kernel takes no more than a few hundred. */
 export const mostLayers = 32
@@ -61,14 +73,15 @@ export const mostLayers = 32
 /** Nobody may use the member meanwhile; by overlay its boundary must be closed. */
 export async function takeSnapshot(
   state: HostPath,
-  { member, name, method }: SnapshotRequest,
+  { id = newSnapshotId(), member, name, tokenId, method, isLost = () => false }: SnapshotRequest,
 ): Promise<{ readonly snapshot: SnapshotRecord; readonly member: MemberRecord }> {
   const snapshot: SnapshotRecord = {
     version: 1,
-    id: `snap_${chance()}`,
+    id,
     project: member.project,
     name,
     sandbox_id: member.id,
+    token_id: tokenId ?? null,
     layout: member.layout,
     created_at: new Date().toISOString(),
     layers: method.by === 'overlay' ? member.layers : [],
@@ -77,18 +90,20 @@ export async function takeSnapshot(
     is_deleted: false,
   }
   const stage = stagePlace(state, snapshot.id)
+  // Half a copy. What was moved there is not: a member that names its snapshot has its files back before it is opened.
+  if (member.snapshotting !== id) await removeTree(stage)
   mkdirSync(stage, { recursive: true, mode: 0o700 })
   const directory = memberPlace(state, member.id)
   if (method.by === 'overlay') {
-    const layered = await moveAside(state, { member, snapshot, stage, directory })
+    const layered = await moveAside(state, { member, snapshot, stage, directory, isLost })
     return { snapshot, member: layered }
   }
   try {
     const layers = layersOf(state, member.layers)
     await copyInsides({ from: [directory, ...layers], into: stage, layout: member.layout, by: method.by })
-    await publish(state, snapshot)
+    await publish(state, snapshot, isLost)
   } catch (error) {
-    rmSync(stage, { recursive: true, force: true })
+    await removeTree(stage)
     throw error
   }
   return { snapshot, member }
@@ -99,10 +114,14 @@ interface Moving {
   readonly snapshot: SnapshotRecord
   readonly stage: string
   readonly directory: string
+  readonly isLost: () => boolean
 }
 
 /** The member's record names the snapshot before the first file moves, so that a crash in between can be made good. */
-async function moveAside(state: HostPath, { member, snapshot, stage, directory }: Moving): Promise<MemberRecord> {
+async function moveAside(
+  state: HostPath,
+  { member, snapshot, stage, directory, isLost }: Moving,
+): Promise<MemberRecord> {
   await replaceRecord(directory, { ...member, snapshotting: snapshot.id })
   try {
     for (const inside of insides(member.layout)) {
@@ -110,15 +129,21 @@ async function moveAside(state: HostPath, { member, snapshot, stage, directory }
       renameSync(join(directory, inside), join(stage, inside))
     }
     await copyHome(directory, stage)
-    await publish(state, snapshot)
+    await publish(state, snapshot, isLost)
   } catch (error) {
+    // Thrown away meanwhile: with it goes what was moved out of it.
+    if (!existsSync(directory)) {
+      await removeTree(stage)
+      throw released()
+    }
     await finishSnapshot(state, { ...member, snapshotting: snapshot.id })
     throw error
   }
   return finishSnapshot(state, { ...member, snapshotting: snapshot.id })
 }
 
-async function publish(state: HostPath, snapshot: SnapshotRecord): Promise<void> {
+async function publish(state: HostPath, snapshot: SnapshotRecord, isLost: () => boolean): Promise<void> {
+  if (isLost()) throw cutOff()
   const stage = stagePlace(state, snapshot.id)
   await replaceFile(join(stage, snapshotFile), textOf(snapshot), { mode: 0o600 })
   renameSync(stage, snapshotPlace(state, snapshot.id))
@@ -132,7 +157,7 @@ export async function finishSnapshot(state: HostPath, member: MemberRecord): Pro
   const directory = memberPlace(state, member.id)
   const made = findSnapshot(state, snapshotting)
   if (made === undefined) putBack(stagePlace(state, snapshotting), directory, member.layout)
-  else rmSync(join(directory, 'work'), { recursive: true, force: true })
+  else removeTreeAtOnce(join(directory, 'work'))
   const layers = made === undefined ? member.layers : [made.id, ...made.layers]
   const finished: MemberRecord = { ...rest, layers, snapshotting: null }
   await replaceRecord(directory, finished)
@@ -142,7 +167,7 @@ export async function finishSnapshot(state: HostPath, member: MemberRecord): Pro
 function putBack(stage: string, directory: string, layout: LayoutName): void {
   for (const inside of insides(layout))
     if (existsSync(join(stage, inside))) renameSync(join(stage, inside), join(directory, inside))
-  rmSync(stage, { recursive: true, force: true })
+  removeTreeAtOnce(stage)
 }
 
 /** A home that no mount holds is small and private; it is copied. */
@@ -173,45 +198,24 @@ export function findSnapshot(state: HostPath, id: string): SnapshotRecord | unde
   }
 }
 
-export const listSnapshots = (state: HostPath): readonly SnapshotRecord[] =>
-  namesIfThere(snapshotsIn(state)).flatMap((name) => findSnapshot(state, name) ?? [])
+/** Deleted ones too, a piece at a time. */
+export const listSnapshots = (state: HostPath): Promise<readonly SnapshotRecord[]> =>
+  inPieces(namesIfThere(snapshotsIn(state)), (piece) => piece.flatMap((name) => findSnapshot(state, name) ?? []))
 
-/** Nobody sees it any more. It goes when nothing stands on it. */
+/** Nobody sees it any more. It goes when nothing stands on it. Nothing happens where it is gone already. */
 export async function deleteSnapshot(state: HostPath, snapshot: SnapshotRecord): Promise<void> {
   const place = snapshotPlace(state, snapshot.id)
-  await replaceFile(join(place, snapshotFile), textOf({ ...snapshot, is_deleted: true }), { mode: 0o600 })
-}
-
-/** Removes deleted snapshots on which none of these members stands. How many there were. */
-export function sweepSnapshots(
-  state: HostPath,
-  members: readonly Pick<MemberRecord, 'layers' | 'snapshotting'>[],
-): number {
-  const all = listSnapshots(state)
-  const kept = [...members, ...all.filter((each) => !each.is_deleted)].flatMap(({ layers }) => layers)
-  const needed = new Set([...kept, ...members.map(({ snapshotting }) => snapshotting)])
-  const gone = all.filter(({ id, is_deleted: isDeleted }) => isDeleted && !needed.has(id))
-  for (const { id } of gone) {
-    // Out of sight first: a crash must not leave half a snapshot under its name.
-    const stage = stagePlace(state, `gone-${id}`)
-    renameSync(snapshotPlace(state, id), stage)
-    rmSync(stage, { recursive: true, force: true })
-  }
-  sweepStages(state, new Set(members.map(({ snapshotting }) => stagePrefix + String(snapshotting))))
-  return gone.length
-}
-
-/** A copy takes its time, but not so long. */
-const longestCopyMs = 6 * 60 * 60_000
-
-/** What copies left that were cut off. */
-function sweepStages(state: HostPath, needed: ReadonlySet<string>): void {
-  for (const name of namesIfThere(snapshotsIn(state))) {
-    if (!name.startsWith(stagePrefix) || needed.has(name)) continue
-    const place = join(snapshotsIn(state), name)
-    const seen = statSync(place, { throwIfNoEntry: false })
-    if (seen !== undefined && Date.now() - seen.mtimeMs > longestCopyMs) rmSync(place, { recursive: true, force: true })
+  try {
+    await replaceFile(join(place, snapshotFile), textOf({ ...snapshot, is_deleted: true }), { mode: 0o600 })
+  } catch (error) {
+    // Somebody else has deleted it at the same time, and it was swept between two steps of ours.
+    if (!isErrno(error, 'ENOENT')) throw error
   }
 }
 
 const textOf = (snapshot: SnapshotRecord): string => `${JSON.stringify(snapshot, null, 2)}\n`
+
+const cutOff = (): GloveboxError =>
+  new GloveboxError('SANDBOX_GONE', 'Cannot take the snapshot: the sandbox went away while its files were copied', {
+    hint: 'Nothing was kept. If the sandbox is there again, ask once more.',
+  })

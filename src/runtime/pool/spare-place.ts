@@ -1,11 +1,11 @@
 // Where spares lie, and how one becomes a member's place: the member's directory is then a link to the spare's own, made in one step
 // and exclusively. Nothing moves: containers are given paths, and labels cannot be changed.
-import { readdirSync, readlinkSync, rmSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
+import { readdirSync, readlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { SandboxId } from '../../contract/ids.ts'
 import type { HostPath } from '../../contract/mount.ts'
 import { isErrno } from '../../paths/refusal.ts'
+import { removeTree, removeTreeAtOnce } from '../../paths/remove-tree.ts'
 import { isOrphaned } from '../../process/scratch.ts'
 import { namesIfThere } from '../../paths/if-there.ts'
 import { linkTo } from './blanks.ts'
@@ -20,8 +20,8 @@ export const becomeMember = (state: HostPath, id: SandboxId, directory: HostPath
 /** A member's place, or one that was renamed, with all that is in it. */
 export async function removePlace(state: HostPath, place: string): Promise<void> {
   const behind = spareBehind(state, place)
-  if (behind !== undefined) await rm(behind, { recursive: true, force: true })
-  await rm(place, { recursive: true, force: true })
+  if (behind !== undefined) await removeTree(behind)
+  await removeTree(place)
 }
 
 /** SECURITY: a link is followed only to where a spare lies, since all that is there is removed.
@@ -43,7 +43,7 @@ export function sweepSpares(state: HostPath): void {
   const claimed = new Set(linksIn(membersIn(state)))
   for (const name of orphaned) {
     const place = join(sparesIn(state), name)
-    if (!claimed.has(place)) rmSync(place, { recursive: true, force: true })
+    if (!claimed.has(place)) removeTreeAtOnce(place)
   }
 }
 

@@ -1,6 +1,6 @@
 // One sandbox that was made for nobody in particular: how it is made, brought to what its claimant wants, and ended. Where a boundary
 // costs nothing until its first command comes, one may also be only laid: it has everything but a process. Knows no claimant's id.
-import { lstatSync, rmSync } from 'node:fs'
+import { lstatSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate as othersFirst } from 'node:timers/promises'
 import type { Backend, Boundary } from '../../contract/backend.ts'
@@ -8,6 +8,7 @@ import { newSandboxId } from '../../contract/ids.ts'
 import type { HostPath, Mount } from '../../contract/mount.ts'
 import { parseGuestPath } from '../../paths/guest.ts'
 import { mountTable } from '../../paths/table.ts'
+import { removeTreeAtOnce } from '../../paths/remove-tree.ts'
 import { resolvePolicy } from '../../policy/resolve.ts'
 import type { Vault } from '../../vaults/vaults.ts'
 import { openScratch } from '../../process/scratch.ts'
@@ -75,7 +76,7 @@ export async function makeSpare(state: HostPath, kind: SpareKind, form: Form, re
   } catch (error) {
     // What it could not be made for is what must be told, and not what became of clearing away.
     if (planned !== undefined) await discardPlanned(planned).catch(() => {})
-    rmSync(directory, { recursive: true, force: true })
+    removeTreeAtOnce(directory)
     throw error
   }
 }
@@ -83,7 +84,7 @@ export async function makeSpare(state: HostPath, kind: SpareKind, form: Form, re
 export async function endSpare({ planned }: Spare): Promise<void> {
   await planned.backend.destroy(planned.id)
   await discardPlanned(planned)
-  rmSync(planned.scratch, { recursive: true, force: true })
+  removeTreeAtOnce(planned.scratch)
 }
 
 /** SECURITY: one that cannot be held to less is ended, and never handed out wider. test/attacks/recycle: "a claim's narrower limits hold from its first command" */

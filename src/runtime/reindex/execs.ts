@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { ExecRow, ExecTable } from '../../contract/store.ts'
 import { readMeta, rowFrom } from '../../execs/record.ts'
 import { directoriesIn } from './directories.ts'
-import type { Unreadable } from './report.ts'
+import { readable, type Unreadable } from './report.ts'
 
 const rowsAtOnce = 500
 
@@ -17,7 +17,13 @@ export async function indexExecs(workspace: string, table: ExecTable): Promise<I
   let waiting: ExecRow[] = []
   let execs = 0
   for (const project of directoriesIn(join(workspace, 'projects'))) {
-    for (const { name, path } of directoriesIn(join(project.path, 'artifacts'))) {
+    const artifacts = join(project.path, 'artifacts')
+    const within = readable(() => directoriesIn(artifacts))
+    if (typeof within === 'string') {
+      unreadable.push({ place: artifacts, why: within })
+      continue
+    }
+    for (const { name, path } of within) {
       const read = rowOf(workspace, project.name, name)
       if (typeof read === 'string') unreadable.push({ place: path, why: read })
       // What the files call open may be at work: a row that is there knows more, and is not taken from its server.
@@ -34,7 +40,8 @@ export async function indexExecs(workspace: string, table: ExecTable): Promise<I
 
 /** The row, or why there is none. */
 function rowOf(workspace: string, project_id: string, exec_id: string): ExecRow | string {
-  const meta = readMeta(workspace, { project_id, exec_id })
+  const meta = readable(() => readMeta(workspace, { project_id, exec_id }))
+  if (typeof meta === 'string') return meta
   if (meta === undefined) return 'there is no meta.json of this exec that can be read'
   // SECURITY: whose exec it is follows from where it lies; a record moved to another project must not be shown there.
   // test/e2e/reindex: "a record that lies in another project than it says is left out"

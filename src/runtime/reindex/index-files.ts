@@ -1,5 +1,5 @@
 // Makes the index of execs and runs anew from their files, which are the truth. Nothing is deleted, nothing in the files is
-// changed, and doing it twice is doing it once; a server may be at work meanwhile.
+// changed, and doing it twice is doing it once; a server may be at work meanwhile, unless its database had to be put aside.
 import type { Store } from '../../contract/store.ts'
 import { indexExecs } from './execs.ts'
 import type { ReindexReport } from './report.ts'

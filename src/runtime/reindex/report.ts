@@ -1,4 +1,6 @@
 // What came of reading the files of execs and runs into the database.
+import { isGloveboxError } from '../../errors/error.ts'
+import { isErrno } from '../../paths/refusal.ts'
 
 export interface Unreadable {
   /** Host path, for the operator. */
@@ -13,4 +15,20 @@ export interface ReindexReport {
   readonly unreadable: readonly Unreadable[]
   /** Runs that the database speaks of and whose directory is gone. */
   readonly missing: readonly string[]
+}
+
+/** One file that the disk does not give, or that somebody may not read, keeps nobody from the others. */
+export function whyUnreadable(error: unknown): string {
+  if (isGloveboxError(error)) return error.message
+  if (isErrno(error)) return `it cannot be read (${error.code})`
+  throw error
+}
+
+/** What was read, or why it could not be. */
+export function readable<T>(read: () => T): T | string {
+  try {
+    return read()
+  } catch (error) {
+    return whyUnreadable(error)
+  }
 }

@@ -2,12 +2,12 @@
 // project. A damaged run is indexed as far as its log can be trusted, as lists show it.
 import { existsSync } from 'node:fs'
 import type { RunRecord } from '../../contract/run.ts'
-import type { PageKey, RunRow, RunTable } from '../../contract/store.ts'
-import { isGloveboxError } from '../../errors/error.ts'
+import type { PageKey, RunTable } from '../../contract/store.ts'
 import { placeIn } from '../../runs/layout.ts'
 import { findRunJson, readRun } from '../../runs/reader.ts'
+import { rowOf } from '../runs/row.ts'
 import { directoriesIn } from './directories.ts'
-import type { Unreadable } from './report.ts'
+import { readable, whyUnreadable, type Unreadable } from './report.ts'
 
 export interface IndexedRuns {
   readonly runs: number
@@ -23,7 +23,8 @@ export async function indexRuns(root: string, table: RunTable): Promise<IndexedR
   const index = async (directory: string, project_id: string | null): Promise<void> => {
     const record = await recordOf(directory)
     if (typeof record === 'string') return void unreadable.push({ place: directory, why: record })
-    await table.put(rowOf(record, directory, project_id))
+    // It can be done again.
+    await table.put(rowOf(record, directory, project_id), { durability: 'written' })
     runs += 1
   }
   for (const first of directoriesIn(root)) {
@@ -31,7 +32,9 @@ export async function indexRuns(root: string, table: RunTable): Promise<IndexedR
       await index(first.path, null)
       continue
     }
-    for (const { path } of directoriesIn(first.path)) if (isRun(path)) await index(path, first.name)
+    const within = readable(() => directoriesIn(first.path))
+    if (typeof within === 'string') unreadable.push({ place: first.path, why: within })
+    else for (const { path } of within) if (isRun(path)) await index(path, first.name)
   }
   return { runs, unreadable }
 }
@@ -41,24 +44,9 @@ async function recordOf(directory: string): Promise<RunRecord | string> {
   try {
     return findRunJson(directory) ?? (await readRun(directory)).record ?? 'not even its first event can be read'
   } catch (error) {
-    if (isGloveboxError(error)) return error.message
-    throw error
+    return whyUnreadable(error)
   }
 }
-
-const rowOf = (record: RunRecord, directory: string, project_id: string | null): RunRow => ({
-  run_id: record.run_id,
-  session_id: record.session_id,
-  task_id: record.task_id,
-  project_id,
-  directory,
-  status: record.status,
-  executor: record.executor,
-  failure_reason: record.failure_reason,
-  created_at: record.created_at,
-  updated_at: record.updated_at,
-  state_seq: record.state_seq,
-})
 
 /** Ids of runs whose directory is gone. */
 export async function missingRuns(table: RunTable): Promise<readonly string[]> {

@@ -34,6 +34,19 @@ describe('the choice of an executor', () => {
     expect(kindOf({ asked: 'model', argv: ['x'], settings: { model } })).toBe('INVALID_INPUT')
   })
 
+  it('is refused in words that fit the command line and a request alike', () => {
+    const hintOf = (choice: Partial<ExecutorChoice>): string => {
+      try {
+        chooseExecutor({ argv: [], settings: {}, ...choice })
+      } catch (error) {
+        if (isGloveboxError(error)) return error.hint ?? ''
+      }
+      throw new Error('it was not refused')
+    }
+    expect(hintOf({})).toMatch(/behind "--" on the command line, as "command" in a request/)
+    expect(hintOf({ asked: 'model', argv: ['x'], settings: { model } })).not.toContain('--')
+  })
+
   it('lets a command on the spot stand against a model of the settings', () => {
     expect(kindOf({ argv: ['x'], settings: { model, executor: { kind: 'model' } } })).toBe('command')
   })

@@ -31,14 +31,14 @@ export function chooseExecutor({ asked, argv, settings }: ExecutorChoice): Chose
     if (argv.length === 0) return { kind: 'model', model }
     throw refuse(
       'a command was given, but the executor is the model',
-      'Leave out the command, or write --executor command.',
+      'Leave out the command, or choose the executor "command".',
     )
   }
   const [program, ...rest] = argv.length > 0 ? argv : (executor?.command ?? [])
   if (chosen === 'command' && program !== undefined) return { kind: 'command', command: [program, ...rest] }
   throw refuse(
     'nothing says who does the work',
-    'Write the command after "--", or set executor.command or model in glovebox.yaml.',
+    'Give a command: behind "--" on the command line, as "command" in a request. Or set executor.command or model in glovebox.yaml.',
   )
 }
 

@@ -1,5 +1,5 @@
 // Everything that a person wants to know of one run, read once and without touching it. What cannot be believed is null,
-// and `doubts` says why.
+// and `doubts` says why. Its list of files is read at once, and may be long: a server tells the standing of a run, which has none.
 import { readFileSync } from 'node:fs'
 import {
   artifactManifestSchema,
@@ -20,15 +20,10 @@ import { lookAtRun } from './look.ts'
 
 type Look = Awaited<ReturnType<typeof lookAtRun>>
 
-export interface RunDetails extends Look {
+export interface RunStanding extends Look {
   readonly session: SessionRecord | null
   readonly task: TaskRecord | null
   readonly prompt: string | null
-  readonly sandbox: SandboxManifest | null
-  /** As it was recorded; null before the run has ended or waits for review. */
-  readonly artifacts: ArtifactManifest | null
-  /** Of the required deliverables, those that do not count; null where there is no manifest to judge by. */
-  readonly problems: readonly DeliverableProblem[] | null
   readonly questions: readonly AskedQuestion[]
   /** Commands and actions that were performed, refused ones too. */
   readonly actions: number
@@ -41,23 +36,35 @@ export interface RunDetails extends Look {
   readonly doubts: readonly string[]
 }
 
+export interface RunDetails extends RunStanding {
+  readonly sandbox: SandboxManifest | null
+  /** As it was recorded; null before the run has ended or waits for review. */
+  readonly artifacts: ArtifactManifest | null
+  /** Of the required deliverables, those that do not count; null where there is no manifest to judge by. */
+  readonly problems: readonly DeliverableProblem[] | null
+}
+
 export async function readDetails(directory: string, lastEvents: number): Promise<RunDetails> {
+  const standing = await readStanding(directory, lastEvents)
+  const doubts = [...standing.doubts]
+  const sandbox = manifestIn(directory, 'sandbox-manifest.json', sandboxManifestSchema, doubts)
+  const artifacts = manifestIn(directory, 'artifact-manifest.json', artifactManifestSchema, doubts)
+  const { task } = standing
+  const problems = task === null || artifacts === null ? null : checkDeliverables(task.deliverables, artifacts)
+  return { ...standing, sandbox, artifacts, problems, doubts }
+}
+
+/** All of it but what its boundary was and which files came out of it. */
+export async function readStanding(directory: string, lastEvents: number): Promise<RunStanding> {
   const look = await lookAtRun(directory)
   const doubts: string[] = []
   const snapshots = await believed(() => readSnapshots(directory), doubts)
-  const story = await readStory(directory, lastEvents)
-  const sandbox = manifestIn(directory, 'sandbox-manifest.json', sandboxManifestSchema, doubts)
-  const artifacts = manifestIn(directory, 'artifact-manifest.json', artifactManifestSchema, doubts)
   return {
     ...look,
-    ...story,
+    ...(await readStory(directory, lastEvents)),
     session: snapshots?.session ?? null,
     task: snapshots?.task ?? null,
     prompt: snapshots?.prompt ?? null,
-    sandbox,
-    artifacts,
-    problems:
-      snapshots === null || artifacts === null ? null : checkDeliverables(snapshots.task.deliverables, artifacts),
     questions: look.isCrashed ? [] : await listOpenQuestions(directory),
     doubts,
   }
@@ -97,7 +104,7 @@ function manifestIn<Value extends { readonly recorded_at: string | null }>(
 async function readStory(
   directory: string,
   count: number,
-): Promise<Pick<RunDetails, 'actions' | 'lastEvents' | 'summary' | 'message'>> {
+): Promise<Pick<RunStanding, 'actions' | 'lastEvents' | 'summary' | 'message'>> {
   const last: RunEvent[] = []
   let actions = 0
   let summary: string | null = null

@@ -2,18 +2,21 @@
 // other one's prompt and config. Also the other half: what a fork's sandbox has to show. Promises that nothing is copied in
 // silence, and that a fork whose ground was changed is not started. Must not know who asks.
 import { randomBytes } from 'node:crypto'
-import { chmodSync, chownSync, mkdirSync, realpathSync, rmSync, statSync } from 'node:fs'
+import { chmodSync, chownSync, mkdirSync, realpathSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import type { Backend } from '../../contract/backend.ts'
 import type { ForkMethod, ForkRecord } from '../../contract/fork.ts'
 import type { GuestPath, HostPath } from '../../contract/mount.ts'
 import { newRunId, type RunRecord } from '../../contract/run.ts'
 import { GloveboxError, isGloveboxError } from '../../errors/error.ts'
+import { makeDirectories } from '../../paths/make-directories.ts'
+import { removeTreeAtOnce } from '../../paths/remove-tree.ts'
 import { planFork, requireForkable, type Parent, type PlannedFork } from '../../runs/fork/fork.ts'
 import { canReflink } from '../../runs/fork/method.ts'
 import { findFork, layersUnder, workIn } from '../../runs/fork/record.ts'
 import { requireUnchanged, type BaseLook } from '../../runs/fork/unchanged.ts'
 import { placeIn } from '../../runs/layout.ts'
+import { onTheWay } from '../../runs/place.ts'
 import { createRun, type CreateRunOptions } from '../../runs/run.ts'
 import { readSnapshots, type Snapshots } from '../../runs/snapshots.ts'
 import { stagePrefix } from '../../runs/stages.ts'
@@ -146,8 +149,10 @@ function realOf(directory: string): string {
 
 /** The directory does not exist yet; what leads to it may be a link. */
 function realPlace(directory: string): string {
-  mkdirSync(dirname(directory), { recursive: true })
-  return join(realpathSync(dirname(directory)), directory.slice(dirname(directory).length + 1))
+  return onTheWay(() => {
+    makeDirectories(dirname(directory))
+    return join(realpathSync(dirname(directory)), directory.slice(dirname(directory).length + 1))
+  })
 }
 
 interface Chosen {
@@ -206,7 +211,7 @@ export async function tryOverlay(backend: Backend, lower: readonly string[], int
     if (!isGloveboxError(error)) throw error
     return `an overlay cannot be laid here (${error.operatorDetail ?? error.message})`
   } finally {
-    rmSync(trial, { recursive: true, force: true })
+    removeTreeAtOnce(trial)
   }
 }
 

@@ -31,6 +31,12 @@ describe('inputs of a run', () => {
 
   it.each([
     ['what does not exist', () => [join(directory, 'gone')], 'does not exist'],
+    ['what would lie below a file', () => [join(put('file'), 'x')], 'does not exist'],
+    [
+      'what its way does not lead to',
+      () => [(symlinkSync('loop', join(directory, 'loop')), join(directory, 'loop/x'))],
+      'cannot be read',
+    ],
     ['two of one name', () => [put('a/x'), put('b/x')], 'the same name'],
     ['a link', () => [(symlinkSync('/etc/passwd', join(directory, 'link')), join(directory, 'link'))], 'neither'],
   ])('refuse %s', (_, paths, told) => {

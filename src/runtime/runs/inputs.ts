@@ -1,10 +1,11 @@
 // Files of the operator that a run starts with. They are brought in by recorded actions of the run itself, so that its log
 // tells what it was given, byte by byte, and a replay brings them in again. For a few files: what is large is better mounted
 // read-only.
-import { lstatSync, readdirSync, readFileSync } from 'node:fs'
+import { accessSync, constants, lstatSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import type { Sandbox } from '../../contract/sandbox.ts'
 import { GloveboxError } from '../../errors/error.ts'
+import { isErrno } from '../../paths/refusal.ts'
 
 const limits = { files: 2000, bytes: 64 * 1024 * 1024, depth: 50 }
 const executable = 0o100
@@ -29,17 +30,31 @@ export function surveyInputs(hostPaths: readonly string[]): readonly Input[] {
 }
 
 function* inputsBelow(hostPath: string, name: string, depth: number): Generator<Input> {
-  const seen = lstatSync(hostPath, { throwIfNoEntry: false })
-  if (seen === undefined) throw refuse(name, 'it does not exist', 'Paths begin at the directory of the settings file.')
+  const seen = look({ name, hostPath }, () => lstatSync(hostPath))
   if (seen.isFile()) {
+    look({ name, hostPath }, () => accessSync(hostPath, constants.R_OK))
     yield { name, hostPath, bytes: seen.size, isExecutable: (seen.mode & executable) !== 0 }
   } else if (seen.isDirectory() && depth < limits.depth) {
-    for (const entry of readdirSync(hostPath).toSorted())
+    for (const entry of look({ name, hostPath }, () => readdirSync(hostPath)).toSorted())
       yield* inputsBelow(join(hostPath, entry), `${name}/${entry}`, depth + 1)
   } else {
     throw refuse(name, 'it is neither a file nor a directory', 'Name the files themselves; links are not followed.')
   }
 }
+
+function look<Seen>({ name, hostPath }: Pick<Input, 'name' | 'hostPath'>, ask: () => Seen): Seen {
+  try {
+    return ask()
+  } catch (error) {
+    if (isErrno(error, 'ENOENT', 'ENOTDIR')) throw refuse(name, 'it does not exist', beginnings, hostPath)
+    if (!isErrno(error)) throw error
+    throw refuse(name, 'it cannot be read', permissions, (error as Error).message)
+  }
+}
+
+const permissions = 'Look at its permissions, and at those of what leads to it.'
+const beginnings =
+  'A path of --input begins at the current directory, and one in the settings file at the directory of that file.'
 
 export async function bringIn(inputs: readonly Input[], sandbox: Sandbox): Promise<void> {
   for (const { name, hostPath } of inputs) await sandbox.files.write(`/workspace/${name}`, readFileSync(hostPath))
@@ -49,8 +64,11 @@ export async function bringIn(inputs: readonly Input[], sandbox: Sandbox): Promi
   if (exitCode !== 0) throw refuse(programs[0] ?? '', 'it could not be made executable', 'Call it by its interpreter.')
 }
 
-const refuse = (name: string, cause: string, hint: string): GloveboxError =>
-  new GloveboxError('INVALID_INPUT', `Cannot bring ${name} into the run: ${cause}.`, { hint })
+const refuse = (name: string, cause: string, hint: string, operatorDetail?: string): GloveboxError =>
+  new GloveboxError('INVALID_INPUT', `Cannot bring ${name} into the run: ${cause}.`, {
+    hint,
+    ...(operatorDetail === undefined ? {} : { operatorDetail }),
+  })
 
 const tooMuch = (files: number, bytes: number): GloveboxError =>
   new GloveboxError('TOO_LARGE', `Cannot bring the inputs into the run: ${files} files with ${bytes} bytes`, {

@@ -7,11 +7,12 @@ import { realpathSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import { GloveboxError } from '../../errors/error.ts'
 import { isErrno } from '../../paths/refusal.ts'
+import { onTheWay } from '../../runs/place.ts'
 import { resolveMounts } from '../mounts.ts'
 import type { RunSandbox } from './request.ts'
 
 export function keepFromGuest(directory: string, sandbox: RunSandbox): RunSandbox {
-  const place = realPlace(directory)
+  const place = onTheWay(() => realPlace(directory))
   const showing = resolveMounts(sandbox.mounts ?? []).filter(({ hostPath }) => isBelow(place, hostPath))
   const writable = showing.find(({ mode }) => mode === 'rw')
   if (writable !== undefined) throw refuse(writable.guestPath)

@@ -17,10 +17,10 @@ import { placeIn } from '../../runs/layout.ts'
 import { createRun, type Run } from '../../runs/run.ts'
 import { openAudit, type AuditLog } from '../audit.ts'
 import { openBackendFor } from '../create.ts'
+import { askedFailpoints } from '../failpoints.ts'
 import { resolveMounts } from '../mounts.ts'
 import { stateHome } from '../state.ts'
 import { endRun } from './ending.ts'
-import { runFailpoint } from './failpoints.ts'
 import { surveyInputs } from './inputs.ts'
 import { keepFromGuest } from './own-record.ts'
 import type { RunRequest, RunSandbox } from './request.ts'
@@ -122,7 +122,7 @@ function createAudited(request: RunRequest, { runId, directory }: Place, audit: 
     subject: runId,
     data: { directory: directory.slice(0, 2000), executor: executor.name },
   }
-  const failpoint = runFailpoint()
+  const failpoint = askedFailpoints()
   return audit.perform(entry, () =>
     createRun({
       runId,

@@ -101,6 +101,9 @@ async function ask(about: Deciding, events: number, waiting: Waiting): Promise<C
   })
 }
 
+/** A longer timer would fire at once. */
+const longestTimerMs = 2 ** 31 - 1
+
 /** False when the time is up, or when the run has ended without it. */
 async function happens(
   directory: string,
@@ -108,7 +111,7 @@ async function happens(
   { waitMs, signal }: Waiting,
   isIt: (event: { readonly type: string; readonly data: Readonly<Record<string, unknown>> }) => boolean,
 ): Promise<boolean> {
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(waitMs)])
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(Math.min(waitMs, longestTimerMs))])
   for await (const event of followEvents(directory, { afterSeq, signal: limit })) if (isIt(event)) return true
   return false
 }

@@ -3,11 +3,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Backend, BackendName, Probe } from '../../contract/backend.ts'
 import { GloveboxError } from '../../errors/error.ts'
-import { openBackendFor } from '../create.ts'
-import type { Settings } from '../settings.ts'
+import { inTime } from '../../process/in-time.ts'
+import { openBackendFor, type BackendChoice } from '../create.ts'
+import { isThere, keepBackend, type KeptBackend } from './kept-backend.ts'
 
 export interface ServedBackends {
-  readonly names: readonly BackendName[]
+  readonly names: readonly [BackendName, ...BackendName[]]
   /** Undefined: the first of them. One that is not among them is POLICY_ESCALATION. */
   get(name: string | undefined): Promise<Backend>
   close(): Promise<void>
@@ -15,16 +16,14 @@ export interface ServedBackends {
 
 export function openServedBackends(
   names: readonly [BackendName, ...BackendName[]],
-  docker?: Settings['docker'],
+  choice: Pick<BackendChoice, 'docker' | 'lastingDir'> = {},
 ): ServedBackends {
-  const opened = new Map<BackendName, Promise<Backend>>()
+  const opened = new Map<BackendName, KeptBackend>()
   const open = (name: BackendName): Promise<Backend> => {
-    const asked = { backend: name, ...(docker === undefined ? {} : { docker }) }
-    const opening = opened.get(name) ?? openBackendFor(asked).then((backend) => withRememberedProbe(backend))
-    opened.set(name, opening)
-    // What is wrong with it may be mended while the server runs.
-    opening.catch(() => opened.delete(name))
-    return opening
+    const asked = { ...choice, backend: name }
+    const kept = opened.get(name) ?? keepBackend(async () => withRememberedProbe(await openBackendFor(asked)))
+    opened.set(name, kept)
+    return kept.get()
   }
   return {
     names,
@@ -40,20 +39,32 @@ export function openServedBackends(
       return open(name)
     },
     async close() {
-      const all = await Promise.allSettled(opened.values())
-      await Promise.allSettled(
-        all.map(async (each) => (each.status === 'fulfilled' ? each.value.close?.() : undefined)),
-      )
+      await Promise.allSettled([...opened.values()].map((kept) => kept.close()))
     },
   }
 }
+
+/** Whoever asks whether the server takes work waits for no longer. One that hangs is known by the next who asks. */
+const readyMs = 2000
+
+/** Is the first of them there, and does it answer? Nothing is tried with it: what is there may still not work. */
+export async function isFirstThere(backends: Pick<ServedBackends, 'get'>): Promise<boolean> {
+  try {
+    const backend = await backends.get(undefined)
+    return isThere(backend) && (await inTime(answers(backend), readyMs)) !== false
+  } catch {
+    return false
+  }
+}
+
+const answers = async (backend: Backend): Promise<boolean> => (await backend.answers?.()) ?? true
 
 const believedMs = 30_000
 const againMs = 100
 
 /**
- * Each run asks whether its backend works, and asking runs a program. What worked is believed for a while. What did not is
- * asked once more: sandboxes come and go meanwhile, and their mounts may vanish under the probe.
+ * Each run asks whether its backend works, and asking runs a program. What worked is believed for a while, as long as it answers. What did
+ * not is asked once more: sandboxes come and go meanwhile, and their mounts may vanish under the probe.
  */
 export function withRememberedProbe(backend: Backend, now: () => number = () => performance.now()): Backend {
   let known: { readonly probe: Promise<Probe>; readonly at: number } | undefined
@@ -66,7 +77,11 @@ export function withRememberedProbe(backend: Backend, now: () => number = () => 
   return {
     ...backend,
     async probe() {
-      if (known !== undefined && now() - known.at < believedMs) return known.probe
+      const before = known
+      const isOld = before === undefined || now() - before.at >= believedMs
+      if (!isOld && (await answers(backend))) return before.probe
+      // Somebody has asked anew meanwhile.
+      if (known !== undefined && known !== before) return known.probe
       const asked = { probe: ask(), at: now() }
       known = asked
       const { available } = await asked.probe.catch(() => ({ available: false }))

@@ -41,6 +41,10 @@ export interface HostedCommands {
   find(execId: string): HostedCommand | undefined
   list(): readonly HostedCommand[]
   readonly running: number
+  /** Cancels all that run, and settles when they have ended. */
+  stop(): Promise<void>
+  /** Nobody can ask for them any more: what they said is let go of, that of those which still run when they end. */
+  forget(): void
 }
 
 /** Whatever runs commands under a policy. */
@@ -48,38 +52,67 @@ export type Runner = Pick<Sandbox, 'describe' | 'commands'>
 
 export function openCommands(sandbox: Runner, shelf: Shelf): HostedCommands {
   const known = new Map<string, HostedCommand>()
-  let running = 0
+  const takeOff = new Map<string, () => void>()
+  let isForgotten = false
+  const running = new Map<AbortController, Promise<ExecResult>>()
 
-  const counted = async (work: Promise<ExecResult>): Promise<ExecResult> => {
-    running += 1
+  const counted = async (work: Promise<ExecResult>, stopping: AbortController): Promise<ExecResult> => {
+    running.set(stopping, work)
     try {
       return await work
     } finally {
-      running -= 1
+      running.delete(stopping)
     }
   }
-  const makeRoom = (): void => {
+  /** For whoever waits for it: ends with the caller, or with all the others. */
+  const runToEnd = async (command: Command, { signal, ...options }: RunOptions): Promise<ExecResult> => {
+    const stopping = new AbortController()
+    const stop = (): void => stopping.abort()
+    if (signal?.aborted === true) stop()
+    signal?.addEventListener('abort', stop, { once: true })
+    try {
+      return await counted(sandbox.commands.run(command, { ...options, signal: stopping.signal }), stopping)
+    } finally {
+      signal?.removeEventListener('abort', stop)
+    }
+  }
+  const drop = (execId: string): void => {
+    known.delete(execId)
+    takeOff.get(execId)?.()
+    takeOff.delete(execId)
+  }
+  const keep = ({ execId, keptBytes }: HostedCommand): void => {
+    if (isForgotten) return drop(execId)
+    const remover = shelf.put(keptBytes, () => drop(execId))
+    // What is more than the whole shelf holds is gone already.
+    if (known.has(execId)) takeOff.set(execId, remover)
     const ended = [...known.values()].filter(({ isOver }) => isOver)
-    for (const { execId } of ended.slice(0, Math.max(0, ended.length - maxEnded))) known.delete(execId)
+    for (const oldest of ended.slice(0, Math.max(0, ended.length - maxEnded))) drop(oldest.execId)
   }
 
   return {
-    run: (command, options) => counted(sandbox.commands.run(command, options)),
+    run: runToEnd,
     start(command, options) {
-      if (running >= maxRunning) throw tooMany()
+      if (running.size >= maxRunning) throw tooMany()
       const started = startCommand(sandbox, command, options, counted)
       known.set(started.execId, started)
-      const ended = (): void => {
-        makeRoom()
-        shelf.put(started.keptBytes, () => known.delete(started.execId))
-      }
+      const ended = (): void => keep(started)
       started.settled.then(ended, ended)
       return started
     },
     find: (execId) => known.get(execId),
     list: () => [...known.values()],
     get running() {
-      return running
+      return running.size
+    },
+    async stop() {
+      const ending = [...running]
+      for (const [stopping] of ending) stopping.abort()
+      await Promise.allSettled(ending.map(([, work]) => work))
+    },
+    forget() {
+      isForgotten = true
+      for (const { execId, isOver } of known.values()) if (isOver) drop(execId)
     },
   }
 }
@@ -90,7 +123,7 @@ function startCommand(
   sandbox: Runner,
   command: Command,
   options: StartOptions,
-  counted: (work: Promise<ExecResult>) => Promise<ExecResult>,
+  counted: (work: Promise<ExecResult>, stopping: AbortController) => Promise<ExecResult>,
 ): HostedCommand {
   const stopping = new AbortController()
   const limits = limitsOf(sandbox)
@@ -103,7 +136,7 @@ function startCommand(
     onStdout: (chunk) => journal.add('stdout', chunk),
     onStderr: (chunk) => journal.add('stderr', chunk),
   })
-  return new StartedCommand({ work: counted(work), limits, journal, stopping })
+  return new StartedCommand({ work: counted(work, stopping), limits, journal, stopping })
 }
 
 interface Started {

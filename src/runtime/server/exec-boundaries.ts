@@ -1,5 +1,5 @@
 // Sandboxes for execs of the API: made for one command, with a HOME that ends with it, and taken away when it has ended.
-import type { Backend } from '../../contract/backend.ts'
+import type { Backend, BackendName } from '../../contract/backend.ts'
 import type { PolicyLayer, PolicyValues } from '../../contract/policy.ts'
 import type { SandboxId } from '../../contract/ids.ts'
 import type { Sandbox } from '../../contract/sandbox.ts'
@@ -15,16 +15,20 @@ import { discardPlanned, planSandbox, type Planned } from '../create.ts'
 import { asHostFault } from '../host-fault.ts'
 import { liveSandbox } from '../sandbox.ts'
 import type { VaultRequests } from '../secrets.ts'
+import { releasedAfter, type BackendInUse } from './images.ts'
+import { isThere } from './kept-backend.ts'
 import { findLasting, preparedLasting } from './lasting-execs.ts'
 
 export interface ExecBoundariesOptions {
-  readonly backend: Backend
+  readonly backend: BackendName
+  /** As it is now: one that was not there may have come. */
+  readonly open: () => Promise<Backend>
   /** Of the operator: what every request is measured by. */
   readonly layers: readonly PolicyLayer[]
   readonly env: Readonly<Record<string, string>>
   readonly vaults?: VaultRequests | undefined
   /** Absent: the backend has no images. */
-  readonly openForImage?: (image: string) => Promise<Backend>
+  readonly useImage?: (image: string) => Promise<BackendInUse>
 }
 
 /**
@@ -44,8 +48,7 @@ export const essentialNames = builtInProtectedNames.flatMap((name) => {
 })
 
 export function execBoundaries(options: ExecBoundariesOptions): Boundaries {
-  const { backend, layers, env, vaults = {}, openForImage } = options
-  const { lasting } = backend
+  const { backend, open, layers, env, vaults = {}, useImage } = options
   // One for all: execs of a project see each other's files.
   const redaction = openRedaction()
   const layersFor = (values: PolicyValues): readonly PolicyLayer[] => [
@@ -54,28 +57,36 @@ export function execBoundaries(options: ExecBoundariesOptions): Boundaries {
     { layer: 'request', source: 'policy_overrides', values },
   ]
   return {
-    backend: backend.name,
+    backend,
     resolve: (values) => resolvePolicy(layersFor(values)),
     checkEnvironment,
     redaction,
     checkSecrets,
-    checkImage: (image) => checkImage(backend, openForImage, image),
+    checkImage: (image) => checkImage(backend, useImage, image),
     async prepare(request) {
-      const chosen = request.image === null || openForImage === undefined ? backend : await openForImage(request.image)
-      const planned = await plan(chosen, layersFor(request.values), { ...request, base: env, vaults, redaction })
-      // SECURITY: a lasting command's output lies on disk as it was said, before anybody has looked at it.
-      // test/attacks/vault-records: "a value that a command printed or kept is in no record of its exec"
-      return chosen.lasting === undefined || request.secrets.length > 0
-        ? prepared(planned, request)
-        : preparedLasting(planned, chosen.lasting, request)
+      const prepareOn = async (chosen: Backend): Promise<Prepared> => {
+        const planned = await plan(chosen, layersFor(request.values), { ...request, base: env, vaults, redaction })
+        // SECURITY: a lasting command's output lies on disk as it was said, before anybody has looked at it.
+        // test/attacks/vault-records: "a value that a command printed or kept is in no record of its exec"
+        return chosen.lasting === undefined || request.secrets.length > 0
+          ? prepared(planned, request)
+          : preparedLasting(planned, chosen.lasting, request)
+      }
+      if (request.image === null || useImage === undefined) return prepareOn(await open())
+      const { backend: chosen, release } = await useImage(request.image)
+      try {
+        return releasedAfter(await prepareOn(chosen), release)
+      } catch (error) {
+        await release()
+        throw error
+      }
     },
-    ...(lasting === undefined
-      ? {}
-      : {
-          findAgain: (boundaryId, limits) => findLasting(lasting, boundaryId, { ...limits, redaction }),
-          sweep: (keep) => lasting.sweep(keep),
-        }),
-    destroy: (boundaryId) => backend.destroy(boundaryId as SandboxId),
+    async findAgain(boundaryId, limits) {
+      const { lasting } = await open()
+      return lasting === undefined ? undefined : findLasting(lasting, boundaryId, { ...limits, redaction })
+    },
+    sweep: async (keep) => (await open()).lasting?.sweep(keep),
+    destroy: async (boundaryId) => (await open()).destroy(boundaryId as SandboxId),
   }
 }
 
@@ -87,25 +98,24 @@ function checkSecrets(uses: readonly SecretUse[]): CheckedSecrets {
   }
 }
 
-async function checkImage(
-  { name }: Backend,
-  open: ExecBoundariesOptions['openForImage'],
-  image: string,
-): Promise<void> {
+async function checkImage(name: BackendName, use: ExecBoundariesOptions['useImage'], image: string): Promise<void> {
   const refuse = (cause: string, hint: string): GloveboxError =>
-    new GloveboxError('INVALID_INPUT', `Cannot use the image: ${cause}`, { hint, facts: { field: 'image' } })
-  if (open === undefined)
+    new GloveboxError('INVALID_INPUT', `Cannot use the image: ${cause}`, { hint, facts: { fields: ['image'] } })
+  if (use === undefined)
     throw refuse(`the backend ${name} has none`, 'Leave out "image", or run the server with the backend docker.')
-  const opened = await open(image).catch((error: unknown) => {
+  const { backend, release } = await use(image).catch((error: unknown) => {
     // The same words, of a request and not of the settings.
     if (isGloveboxError(error) && error.code === 'INVALID_SETTINGS')
       throw refuse('that is not the name of a Docker image', error.hint ?? 'Write it as docker does.')
     throw error
   })
-  // What can hold nothing is not there.
-  if (Object.keys(opened.capabilities).length > 0) return
-  const { reason, fix } = await opened.probe()
-  throw refuse(reason ?? 'it cannot be used', fix ?? 'Name an image that this host has.')
+  try {
+    if (isThere(backend) && backend.isGone?.() !== true) return
+    const { available, reason, fix } = await backend.probe()
+    if (!available) throw refuse(reason ?? 'it cannot be used', fix ?? 'Name an image that this host has.')
+  } finally {
+    await release()
+  }
 }
 
 interface Planning extends BoundaryRequest {
@@ -147,10 +157,11 @@ function prepared(planned: Planned, { argv, cwd, env, secrets }: BoundaryRequest
   }
   return {
     boundaryId: planned.id,
-    async run({ onStdout, onStderr, signal }) {
+    async run({ onStdout, onStderr, signal, onBeginning }) {
       if (signal.aborted)
         throw new GloveboxError('CANCELLED', 'Cannot run the command: it was cancelled before it began')
       sandbox = await make(planned, discard)
+      onBeginning()
       const { ended } = await sandbox.commands.run(argv, {
         cwd,
         env,

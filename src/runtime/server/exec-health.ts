@@ -6,8 +6,8 @@ import type { Execs } from '../../execs/execs.ts'
 import type { NativeRoot } from '../../paths/native/adapt.ts'
 import type { ServedBackends } from './backends.ts'
 
-/** A probe may start a container; whoever asks for health all the time must not start one each time. */
-const probedMs = 15_000
+/** What works is remembered by whoever probed it. What does not is not, and would be tried anew by each who asks. */
+const doubtedMs = 3000
 
 interface Probed {
   readonly told: ExecHealth['backends'][number]
@@ -19,11 +19,18 @@ export function openExecHealth(
   backends: ServedBackends,
   execs: Execs,
 ): () => Promise<ExecHealth> {
-  let last: { readonly at: number; readonly answer: Promise<readonly Probed[]> } | undefined
+  let known: { readonly probed: readonly Probed[]; readonly until: number } | undefined
+  let probing: Promise<readonly Probed[]> | undefined
+  const probeAll = async (): Promise<readonly Probed[]> => {
+    const probed = await Promise.all(backends.names.map((name) => probeOne(backends, name)))
+    const isWell = probed.every(({ told }) => told.available)
+    known = isWell ? undefined : { probed, until: performance.now() + doubtedMs }
+    return probed
+  }
   const probe = (): Promise<readonly Probed[]> => {
-    if (last === undefined || performance.now() - last.at > probedMs)
-      last = { at: performance.now(), answer: Promise.all(backends.names.map((name) => probeOne(backends, name))) }
-    return last.answer
+    if (known !== undefined && performance.now() < known.until) return Promise.resolve(known.probed)
+    probing ??= probeAll().finally(() => (probing = undefined))
+    return probing
   }
   return async () => healthOf(workspace, await probe(), execs)
 }

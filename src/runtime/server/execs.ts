@@ -1,22 +1,24 @@
 // Execs as the server has them: their directories below the workspace's root, sandboxes of the operator's backend, and what
 // `/sandbox/health` tells of both.
+import type { Backend } from '../../contract/backend.ts'
 import type { ExecHealth } from '../../contract/exec-record.ts'
 import type { Store } from '../../contract/store.ts'
-import { openExecs, type Execs } from '../../execs/execs.ts'
-import type { RoomLimits } from '../../execs/room.ts'
+import { openExecs, type ExecLimits, type Execs } from '../../execs/execs.ts'
+import { runningPlace } from '../../execs/layout.ts'
+import type { NativeRoot } from '../../paths/native/adapt.ts'
+import { openBackendFor } from '../create.ts'
+import { askedFailpoints } from '../failpoints.ts'
 import type { Settings } from '../settings.ts'
 import type { ServedBackends } from './backends.ts'
 import { essentialNames, execBoundaries } from './exec-boundaries.ts'
 import { openExecHealth } from './exec-health.ts'
 import { openImages } from './images.ts'
-import { placeWorkspace } from './workspace.ts'
 
 export interface ServedExecsOptions {
   readonly store: Store
   readonly backends: ServedBackends
   readonly settings: Settings
-  /** The server's data home, below which execs lie if the settings name no place. */
-  readonly data: string
+  readonly workspace: NativeRoot
   readonly log: (about: string, error: unknown) => void
 }
 
@@ -33,26 +35,32 @@ export async function openServedExecs({
   store,
   backends,
   settings,
-  data,
+  workspace,
   log,
 }: ServedExecsOptions): Promise<ServedExecs> {
-  const workspace = placeWorkspace(settings.sandbox, data)
-  const backend = await backends.get(undefined)
-  const images = backend.name === 'docker' ? openImages(settings.docker) : undefined
+  const [backend] = backends.names
+  // Settings that nothing can be opened with end the start.
+  await backends.get(backend)
+  const lastingDir = runningPlace(workspace.host_path_native)
+  const openFor = (image: string): Promise<Backend> =>
+    openBackendFor({ backend: 'docker', docker: { ...settings.docker, image }, lastingDir })
+  const images = backend === 'docker' ? openImages(openFor) : undefined
   const execs = await openExecs({
     store,
     root: workspace.host_path_native,
     boundaries: execBoundaries({
       backend,
+      open: () => backends.get(backend),
       layers: settings.layers,
       env: settings.env ?? {},
       vaults: settings.vaults,
-      ...(images === undefined ? {} : { openForImage: (image) => images.open(image) }),
+      ...(images === undefined ? {} : { useImage: (image) => images.use(image) }),
     }),
     log,
     guest: process.geteuid?.() === 0 ? guestOfRoot : undefined,
     standIns: essentialNames,
     limits: limitsIn(settings.sandbox),
+    failpoint: askedFailpoints(),
   })
   return {
     execs,
@@ -64,11 +72,13 @@ export async function openServedExecs({
   }
 }
 
-function limitsIn(settings: Settings['sandbox']): Partial<RoomLimits> {
-  const { max_concurrent_execs, max_queued_execs, max_queued_execs_per_project } = settings ?? {}
-  return {
-    ...(max_concurrent_execs === undefined ? {} : { maxConcurrent: max_concurrent_execs }),
-    ...(max_queued_execs === undefined ? {} : { maxQueued: max_queued_execs }),
-    ...(max_queued_execs_per_project === undefined ? {} : { maxQueuedPerProject: max_queued_execs_per_project }),
+function limitsIn(settings: Settings['sandbox']): Partial<ExecLimits> {
+  const asked = {
+    maxConcurrent: settings?.max_concurrent_execs,
+    maxQueued: settings?.max_queued_execs,
+    maxQueuedPerProject: settings?.max_queued_execs_per_project,
+    maxInputBytes: settings?.max_input_bytes,
+    maxInputFiles: settings?.max_input_files,
   }
+  return Object.fromEntries(Object.entries(asked).filter(([, limit]) => limit !== undefined))
 }

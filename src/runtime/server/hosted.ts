@@ -2,14 +2,17 @@
 import type { SandboxId } from '../../contract/ids.ts'
 import type { Description } from '../../contract/sandbox.ts'
 import { GloveboxError, isGloveboxError } from '../../errors/error.ts'
+import { inTime } from '../../process/in-time.ts'
 import { during } from '../pool/during.ts'
 import { sandboxFacade } from '../pool/facade.ts'
 import { endOf, standingOf } from '../pool/life.ts'
 import type { RealPool } from '../pool/open.ts'
 import type { MemberRecord } from '../pool/record.ts'
+import type { AtWork } from './at-work.ts'
 import { openCommands } from './commands.ts'
 import { uploadCounter, type SandboxLimits } from './quota.ts'
 import type { HostedSandbox, SandboxState } from './sandboxes.ts'
+import { openShellCommands, type ShellCommands } from './shell-commands.ts'
 import { openShelf } from './shelf.ts'
 
 export type Hosted = HostedSandbox
@@ -21,14 +24,22 @@ export interface Hosting {
   /** Its end has moved. */
   schedule(id: SandboxId): void
   forget(id: SandboxId): void
+  readonly shellCommands: ShellCommands
+  /** Commands at work. */
   readonly busy: number
-  close(): void
+  /** The same, and whatever else is done in a sandbox for whoever asked for it. */
+  readonly atWork: number
+  /** Cancels the commands that run, so that whoever waits for one learns why it ended. */
+  close(): Promise<void>
 }
 
 interface Kept {
   readonly hosted: Hosted
   end: NodeJS.Timeout | undefined
 }
+
+/** Of commands that are told to end. */
+const mostStopMs = 5000
 
 /** Timers count in 31 bits; what is later is looked at again then. */
 const longestTimerMs = 2 ** 31 - 1
@@ -38,22 +49,27 @@ export function createHosting({
   members,
   lifetimes,
   limits,
-}: RealPool & { readonly limits: SandboxLimits }): Hosting {
+  work,
+}: RealPool & { readonly limits: SandboxLimits; readonly work: AtWork }): Hosting {
   const kept = new Map<SandboxId, Kept>()
   const { maxAgeMs } = limits
   const shelf = openShelf(limits.keptOutputBytes)
+  const shellCommands = openShellCommands()
 
   const recordOf = (id: SandboxId, last: MemberRecord): MemberRecord => members.known(id) ?? last
   const forget = (id: SandboxId): void => {
-    clearTimeout(kept.get(id)?.end)
+    const known = kept.get(id)
+    if (known === undefined) return
+    clearTimeout(known.end)
     kept.delete(id)
+    known.hosted.commands.forget()
   }
   const end = async (id: SandboxId): Promise<void> => {
     const record = members.read(id)
     if (record === undefined) return forget(id)
     if (endOf(record, maxAgeMs) > Date.now()) return schedule(id)
     if (standingOf(record, { maxAgeMs }) === 'over') {
-      await pool.destroy(id, { waitMs: 0 })
+      await lifetimes.destroy(id, { waitMs: 0 })
       forget(id)
     } else if (pool.list().some((member) => member.id === id)) await pool.rest(id)
   }
@@ -64,8 +80,8 @@ export function createHosting({
     clearTimeout(known.end)
     const leftMs = endOf(record, maxAgeMs) - Date.now()
     // What cannot be ended now is ended by the pool's own passes.
-    const work = (): void => void end(id).catch(() => {})
-    known.end = setTimeout(work, Math.min(Math.max(0, leftMs), longestTimerMs)).unref()
+    const atItsEnd = (): void => void end(id).catch(() => {})
+    known.end = setTimeout(atItsEnd, Math.min(Math.max(0, leftMs), longestTimerMs)).unref()
   }
   const stateOf = (record: MemberRecord): SandboxState => {
     const { id } = record
@@ -80,13 +96,17 @@ export function createHosting({
     const sandbox = sandboxFacade({
       id,
       live: async () => (await lifetimes.live(id).catch(asGone)).sandbox,
-      during: (work) => during(() => lifetimes.live(id).catch(asGone), work),
+      during: (use) => work.during(() => during(() => lifetimes.live(id).catch(asGone), use)),
       open: () => {
         const member = pool.find(id) ?? pool.list().find((each) => each.id === id)?.handle
         return member?.isOpen === true ? member.sandbox : undefined
       },
-      describe: () => pool.find(id)?.sandbox.describe() ?? lastDescription(members.describe(id)),
-      kill: () => pool.destroy(id),
+      // Closed for as long as its files are carried somewhere, it is still the one that it was.
+      describe() {
+        const member = pool.find(id)
+        return member?.isOpen === true ? member.sandbox.describe() : lastDescription(members.describe(id))
+      },
+      kill: () => lifetimes.destroy(id),
       dispose: () => pool.release(id),
     })
     const { project, token_id: tokenId, key, name, metadata, backend, created_at: createdAt } = first
@@ -125,11 +145,20 @@ export function createHosting({
     stateOf,
     schedule,
     forget,
+    shellCommands,
     get busy() {
-      return [...kept.values()].reduce((sum, { hosted }) => sum + hosted.commands.running, 0)
+      return [...kept.values()].reduce((sum, { hosted }) => sum + hosted.commands.running, shellCommands.running)
     },
-    close() {
+    get atWork() {
+      // A command outside of a shell is a use of its sandbox, and counted as one.
+      return work.count + shellCommands.running
+    },
+    async close() {
       for (const { end: timer } of kept.values()) clearTimeout(timer)
+      const all = [shellCommands, ...[...kept.values()].map(({ hosted }) => hosted.commands)]
+      const stopped = Promise.all(all.map((each) => each.stop()))
+      // What does not end by itself ends with its sandbox.
+      await inTime(stopped, mostStopMs)
     },
   }
 }

@@ -1,5 +1,4 @@
 // Execs on a backend whose commands go on without the server: started so, and found again by the next server.
-import type { ProcessExit } from '../../contract/backend.ts'
 import type { Ended } from '../../contract/exec.ts'
 import type { SandboxId } from '../../contract/ids.ts'
 import type { LastingCommand, LastingCommands, LastingFollow } from '../../contract/lasting.ts'
@@ -19,12 +18,14 @@ export function preparedLasting(
 ): Prepared {
   const { timeoutMs, maxStdoutBytes, maxStderrBytes } = planned.resolved.effective
   let command: LastingCommand | undefined
+  let letGo: AbortSignal | undefined
   return {
     boundaryId: planned.id,
-    async run(following) {
+    async run({ onBeginning, ...following }) {
       if (following.signal.aborted)
         throw new GloveboxError('CANCELLED', 'Cannot run the command: it was cancelled before it began')
-      const request = { argv, cwd: cwd as GuestPath, env, maxStdoutBytes, maxStderrBytes }
+      letGo = following.letGo
+      const request = { argv, cwd: cwd as GuestPath, env, maxStdoutBytes, maxStderrBytes, onBeginning }
       command = await lasting.start(planned.id, planned.plan, request).catch((error: unknown) => {
         throw asHostFault(error, 'make the sandbox')
       })
@@ -32,7 +33,7 @@ export function preparedLasting(
       return follow(command, { ...following, from: { stdout: 0, stderr: 0 }, timeoutMs, redaction })
     },
     async close() {
-      await command?.close()
+      if (command !== undefined) await closeOrLeave(command, letGo)
       await discardPlanned(planned)
     },
     forget: async () => command?.forget(),
@@ -46,12 +47,23 @@ export async function findLasting(
 ): Promise<FoundAgain | 'unbegun' | undefined> {
   const command = await lasting.find(boundaryId as SandboxId)
   if (command === undefined || command === 'unbegun') return command
+  let letGo: AbortSignal | undefined
   return {
-    run: (following) =>
-      follow(command, { ...following, timeoutMs: Math.max(1, timeoutMs - command.elapsedMs()), redaction }),
-    close: () => command.close(),
+    elapsedMs: () => command.elapsedMs(),
+    endedAgoMs: () => command.endedAgoMs(),
+    run(following) {
+      letGo = following.letGo
+      return follow(command, { ...following, timeoutMs: Math.max(1, timeoutMs - command.elapsedMs()), redaction })
+    },
+    close: () => closeOrLeave(command, letGo),
     forget: () => command.forget(),
   }
+}
+
+/** Nothing of it is ours any more where another server was given it. */
+async function closeOrLeave(command: LastingCommand, letGo: AbortSignal | undefined): Promise<void> {
+  if (letGo?.aborted === true) command.leave()
+  else await command.close()
 }
 
 async function follow(
@@ -61,17 +73,27 @@ async function follow(
   const deadline = readDeadline(timeoutMs, signal, () => command.kill())
   const [stdout, stderr] = [redacted(redaction, output.onStdout), redacted(redaction, output.onStderr)]
   try {
-    const exit: ProcessExit = await command.follow({ ...output, onStdout: stdout.push, onStderr: stderr.push })
+    const exit = await command.follow({ ...output, onStdout: stdout.push, onStderr: stderr.push })
     await Promise.all([stdout.end(), stderr.end()])
-    if (exit.setupFailed !== undefined && deadline.fired() === undefined)
-      throw new GloveboxError('BOUNDARY_FAILED', 'Cannot run the command: the boundary could not be set up', {
-        hint: 'Nothing has run. `glovebox doctor` tells what is wrong with the backend.',
-        operatorDetail: exit.setupFailed,
-      })
-    return howItEnded(exit, deadline.fired(), Math.round(command.elapsedMs()))
+    if (exit.setupFailed !== undefined) throw cannotRun(exit.setupFailed, exit.unavailable === true)
+    // Whoever comes late, or had no turn, finds the time over before it finds the end that came long before.
+    return howItEnded(exit, exit.isKilled === true ? deadline.fired() : undefined, Math.round(command.elapsedMs()))
   } finally {
     deadline.clear()
   }
+}
+
+function cannotRun(operatorDetail: string, isUnavailable: boolean): GloveboxError {
+  const hint = 'Nothing has run. `glovebox doctor` tells what is wrong with the backend.'
+  return isUnavailable
+    ? new GloveboxError('BACKEND_UNAVAILABLE', 'Cannot run the command: the backend does not answer', {
+        hint,
+        operatorDetail,
+      })
+    : new GloveboxError('BOUNDARY_FAILED', 'Cannot run the command: the boundary could not be set up', {
+        hint,
+        operatorDetail,
+      })
 }
 
 interface LastingFollowed extends Following, LastingFollow {

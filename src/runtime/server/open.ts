@@ -5,6 +5,8 @@ import { join } from 'node:path'
 import type { BackendName } from '../../contract/backend.ts'
 import type { HostPath } from '../../contract/mount.ts'
 import type { Store } from '../../contract/store.ts'
+import { runningPlace } from '../../execs/layout.ts'
+import { keepInstallation } from '../../process/installation.ts'
 import { lowerOwnThreads } from '../../process/own-threads.ts'
 import { openAudit, type AuditLog } from '../audit.ts'
 import { defaultBackend } from '../create.ts'
@@ -12,10 +14,15 @@ import { loadSettings, type Settings } from '../settings.ts'
 import { openLeases } from '../pool/leases.ts'
 import { openRealPool } from '../pool/open.ts'
 import { refuseModule } from '../pool/provider.ts'
+import { askedFailpoints } from '../failpoints.ts'
+import type { IndexedPlaces } from '../reindex/index-files.ts'
 import { stateHome } from '../state.ts'
+import { countWork } from './at-work.ts'
 import { openServedBackends, type ServedBackends } from './backends.ts'
+import { closeAll } from './close-all.ts'
 import { openServedExecs, type ServedExecs } from './execs.ts'
 import { openOnce, type Once } from './idempotency.ts'
+import { purgeKeys } from './key-purge.ts'
 import { databaseUrl, dataHome, serverKey } from './place.ts'
 import { openRunHouse, type RunHouse } from './runs.ts'
 import { defaultSandboxLimits, openSandboxHouse, type SandboxHouse, type SandboxLimits } from './sandboxes.ts'
@@ -33,7 +40,6 @@ export interface ServerRequest {
   /** Default: that of the settings, else the platform's own. */
   readonly backends?: readonly BackendName[] | undefined
   readonly sandboxLimits?: Partial<SandboxLimits> | undefined
-  readonly maxRuns?: number | undefined
   readonly onFault: (error: unknown, about: string) => void
 }
 
@@ -55,9 +61,6 @@ export interface OpenedServer {
   close(): Promise<void>
 }
 
-const maxRunning = 16
-/** A request is not sent again after so long; its key may then mean another one. */
-const keysKeptMs = 7 * 24 * 60 * 60_000
 /** About as long as a short command takes: its end then finds the log still in hand. */
 const auditLingerMs = 5
 
@@ -68,12 +71,13 @@ export async function openServer(request: ServerRequest): Promise<OpenedServer> 
   refuseModule(settings.pool)
   const state = stateHome()
   const data = dataHome(request.data)
+  keepInstallation(state, data)
+  const workspace = placeWorkspace(settings.sandbox, data)
   const key = serverKey(state)
   const { openStore } = await import('../../store/open.ts')
-  const store = await openStore({ url: databaseUrl(state) })
+  const store = await openStore({ url: databaseUrl(state), onDamage: 'quarantine' })
   let audit: AuditLog
   try {
-    await store.idempotency.purge({ than: new Date(Date.now() - keysKeptMs).toISOString() })
     audit = await openAudit(state, { lingerMs: auditLingerMs })
   } catch (error) {
     await store.close()
@@ -81,7 +85,10 @@ export async function openServer(request: ServerRequest): Promise<OpenedServer> 
   }
   const { pool: poolSettings } = settings
   const [first = poolSettings?.use ?? settings.backend ?? defaultBackend(), ...others] = request.backends ?? []
-  const backends = openServedBackends([first, ...others], dockerSettings(settings))
+  const backends = openServedBackends([first, ...others], {
+    docker: dockerSettings(settings),
+    lastingDir: runningPlace(workspace.host_path_native),
+  })
   const limits = { ...defaultSandboxLimits, ...request.sandboxLimits }
   const real = openRealPool({
     state,
@@ -97,14 +104,17 @@ export async function openServer(request: ServerRequest): Promise<OpenedServer> 
     onFault,
     operatorEnv: process.env,
   })
+  const work = countWork()
   const house = openSandboxHouse({
     ...real,
+    work,
     state,
     limits,
     mountRoots: poolSettings?.mount_roots ?? [],
     offers: poolSettings?.offered_mounts ?? {},
     vaults: settings.vaults ?? {},
   })
+  const failpoint = askedFailpoints()
   const root = join(data, 'runs')
   mkdirSync(root, { recursive: true, mode: 0o700 })
   const runs = openRunHouse({
@@ -112,15 +122,17 @@ export async function openServer(request: ServerRequest): Promise<OpenedServer> 
     index: store.runs,
     backends,
     settings,
-    maxRunning: request.maxRuns ?? maxRunning,
+    places: limits.runs,
     onFault,
+    failpoint,
   })
-  if (store.quarantined !== undefined) await indexAnew(store, { settings, data, runs: root })
+  if (store.unindexedSince !== undefined)
+    await indexAnew(store, { workspace: workspace.host_path_native, runs: root }, onFault)
   const execs = await openServedExecs({
     store,
     backends,
     settings,
-    data,
+    workspace,
     log: (about, error) => onFault(error, about),
   }).catch(async (error: unknown) => {
     await backends.close()
@@ -128,6 +140,7 @@ export async function openServer(request: ServerRequest): Promise<OpenedServer> 
     await store.close()
     throw error
   })
+  const purging = purgeKeys(store.idempotency, { onFault })
   return {
     state,
     data,
@@ -135,21 +148,24 @@ export async function openServer(request: ServerRequest): Promise<OpenedServer> 
     store,
     audit,
     desk: openTokenDesk(store.tokens),
-    once: openOnce(store.idempotency),
+    once: openOnce(store.idempotency, { failpoint }),
     backends,
     house,
-    snapshots: openSnapshotHouse({ state, ...real }),
+    snapshots: openSnapshotHouse({ state, work, ...real, limits }),
     runs,
     execs,
     key,
-    async close() {
-      await execs.close()
-      await runs.stop()
-      await house.close()
-      await backends.close()
-      await audit.close()
-      await store.close()
-    },
+    close: () =>
+      closeAll([
+        async () => purging.close(),
+        () => execs.close(),
+        () => runs.stop(),
+        () => house.close(),
+        () => backends.close(),
+        // What is recorded is signed, whatever else went wrong.
+        () => audit.close(),
+        () => store.close(),
+      ]),
   }
 }
 
@@ -157,10 +173,9 @@ const dockerSettings = ({ docker, pool }: Settings): Settings['docker'] =>
   pool?.image === undefined ? docker : { ...docker, image: pool.image }
 
 /** The database was damaged and began empty; what execs and runs there are stands in their files. */
-async function indexAnew(
-  store: Store,
-  { settings, data, runs }: { readonly settings: Settings; readonly data: string; readonly runs: string },
-): Promise<void> {
+async function indexAnew(store: Store, places: IndexedPlaces, onFault: ServerRequest['onFault']): Promise<void> {
   const { indexFiles } = await import('../reindex/index-files.ts')
-  await indexFiles(store, { workspace: placeWorkspace(settings.sandbox, data).host_path_native, runs })
+  const { unreadable } = await indexFiles(store, places)
+  for (const { place, why } of unreadable) onFault(new Error(`${place}: ${why}`), 'a record was not indexed')
+  store.indexed()
 }

@@ -11,7 +11,7 @@ import type { VaultRequests } from '../secrets.ts'
 import { vaultGuestPath } from '../../vaults/vaults.ts'
 
 export interface ProvisioningParts {
-  readonly lifetimes: Pick<Lifetimes, 'live' | 'alone'>
+  readonly lifetimes: Pick<Lifetimes, 'inTurn' | 'requireQuiet' | 'whileShut'>
   readonly offers: MountOffers
   readonly vaults: VaultRequests
 }
@@ -21,23 +21,17 @@ type Planned = ReturnType<typeof planProvision>
 export function openProvisioning(
   parts: ProvisioningParts,
 ): (id: SandboxId, asked: ProvisionRequest) => Promise<Provisioned> {
-  const changing = new Map<SandboxId, Promise<unknown>>()
-  /** Each reads what the one before has written. */
-  const inTurn = <Value>(id: SandboxId, work: () => Promise<Value>): Promise<Value> => {
-    const done = (changing.get(id) ?? Promise.resolve()).catch(() => {}).then(work)
-    changing.set(id, done)
-    const forget = (): void => void (changing.get(id) === done && changing.delete(id))
-    done.then(forget, forget)
-    return done
-  }
+  const { inTurn, requireQuiet, whileShut } = parts.lifetimes
   return (id, asked) =>
-    inTurn(id, async () => {
-      const member = await parts.lifetimes.live(id)
+    inTurn(id, async (member) => {
       const planned = planProvision(asked, member.record, parts)
       if (member.record.layers.length === 0) return member.provision(planned.resources, planned.record)
       // The kernel does not let two overlays share the directory that takes the changes: the one must go before the other comes.
       refuseImpossible(member, planned)
-      return parts.lifetimes.alone(id, (alone) => openAnew(alone, planned), 'provision')
+      const open = (await member.sandbox.shells.list()).length
+      requireQuiet(id, 'provision')
+      await openAnew(whileShut, member, planned)
+      return { lost: open === 0 ? [] : [`what ${open} shell(s) remembered, and what ran in them`] }
     })
 }
 
@@ -62,18 +56,12 @@ function refuseImpossible({ sandbox }: Member, { resources: { mounts, vaults } }
   })
 }
 
-async function openAnew(member: Member, { record }: Planned): Promise<Provisioned> {
+async function openAnew(whileShut: Lifetimes['whileShut'], member: Member, { record }: Planned): Promise<void> {
   const before = member.record
-  const open = (await member.sandbox.shells.list()).length
-  await member.shut()
   try {
-    await member.keep(record)
-    await member.open()
+    await whileShut(member, () => member.keep(record))
   } catch (error) {
-    await member.shut()
-    await member.keep(before)
-    await member.open()
+    await whileShut(member, () => member.keep(before))
     throw error
   }
-  return { lost: open === 0 ? [] : [`what ${open} shell(s) remembered, and what ran in them`] }
 }

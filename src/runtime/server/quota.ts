@@ -2,13 +2,15 @@
 import { availableParallelism } from 'node:os'
 import { GloveboxError } from '../../errors/error.ts'
 import { pausedForMs } from '../pool/life.ts'
-import type { RealMembers } from '../pool/members.ts'
+import type { AtWork } from './at-work.ts'
 
 const minute = 60_000
 
 export interface SandboxLimits {
   /** Paused ones too: their files cost the disk. */
   readonly perToken: number
+  /** They have no life of their own: each is kept until somebody deletes it. */
+  readonly snapshotsPerToken: number
   /**
    * In making at the same time, of all tokens in turn, each until its first process stands. As many as keep the host busy: were there
    * more, all of a crowd would be served last, instead of one after another.
@@ -29,10 +31,13 @@ export interface SandboxLimits {
   readonly uploadFiles: number
   /** Output of commands that have ended, of all sandboxes together. */
   readonly keptOutputBytes: number
+  /** Runs at work, each in a sandbox of its own. */
+  readonly runs: number
 }
 
 export const defaultSandboxLimits: SandboxLimits = {
   perToken: 128,
+  snapshotsPerToken: 256,
   making: 2 * availableParallelism(),
   total: 1024,
   lifeMs: 60 * minute,
@@ -43,21 +48,31 @@ export const defaultSandboxLimits: SandboxLimits = {
   uploadBytes: 1024 * 1024 * 1024,
   uploadFiles: 20_000,
   keptOutputBytes: 128 * 1024 * 1024,
+  runs: 32,
 }
 
-/** Counts those that are there and those in making. What it returns is called when the making has ended. */
-export function admittance(
-  limits: SandboxLimits,
-  members: Pick<RealMembers, 'count'>,
-): (tokenId: string) => () => void {
+export interface Admitted {
+  /** Of one token. */
+  readonly most: number
+  /** How many of them are there. */
+  readonly count: (tokenId: string) => number
+  readonly what: 'sandboxes' | 'snapshots'
+  /** The making of each is work. */
+  readonly work: Pick<AtWork, 'begin'>
+}
+
+/** Counts those that are there and those in making: all that are wanted, or none of them. What it returns is called when the making has
+ * ended. */
+export function admittance({ most, count, what, work }: Admitted): (tokenId: string, wanted?: number) => () => void {
   const making = new Map<string, number>()
-  return (tokenId) => {
-    const own = members.count(({ token_id: owner }) => owner === tokenId)
+  return (tokenId, wanted = 1) => {
     const underway = making.get(tokenId) ?? 0
-    if (own + underway >= limits.perToken) throw quota(`the token has ${limits.perToken} sandboxes`)
-    making.set(tokenId, underway + 1)
+    if (count(tokenId) + underway + wanted > most) throw quota(`a token may have ${most} ${what}`, what)
+    making.set(tokenId, underway + wanted)
+    const end = work.begin()
     return () => {
-      const left = (making.get(tokenId) ?? 1) - 1
+      end()
+      const left = (making.get(tokenId) ?? wanted) - wanted
       if (left === 0) making.delete(tokenId)
       else making.set(tokenId, left)
     }
@@ -77,5 +92,5 @@ export function uploadCounter(limits: SandboxLimits): (bytes: number) => void {
   }
 }
 
-const quota = (cause: string): GloveboxError =>
-  new GloveboxError('QUOTA_EXCEEDED', `Cannot go on: ${cause}`, { hint: 'Delete sandboxes that are no longer needed.' })
+const quota = (cause: string, what: Admitted['what'] = 'sandboxes'): GloveboxError =>
+  new GloveboxError('QUOTA_EXCEEDED', `Cannot go on: ${cause}`, { hint: `Delete ${what} that are no longer needed.` })

@@ -1,5 +1,5 @@
 // The files of a run, for the faces that may not look into its room themselves.
-import { artifactManifestSchema, type ArtifactManifest } from '../../contract/artifact.ts'
+import type { ArtifactManifest } from '../../contract/artifact.ts'
 import type { RunEvent } from '../../contract/event.ts'
 import { GloveboxError } from '../../errors/error.ts'
 import { openArtifact, type ArtifactFile } from '../../runs/artifact-file.ts'
@@ -7,7 +7,10 @@ import { artifactManifest } from '../../runs/artifacts.ts'
 import { followEvents } from '../../runs/follow-events.ts'
 import { placeIn } from '../../runs/layout.ts'
 import { readEvents } from '../../runs/reader.ts'
-import { readDetails } from '../runs/details.ts'
+import { readArtifactManifest } from '../runs/artifact-manifest.ts'
+import { lookAtRun } from '../runs/look.ts'
+
+export { recordedArtifact } from '../runs/artifact-manifest.ts'
 
 const maxNameBytes = 255
 
@@ -42,12 +45,12 @@ export interface RunArtifacts {
 }
 
 export async function readRunArtifacts(directory: string): Promise<RunArtifacts> {
-  const { artifacts, record } = await readDetails(directory, 0)
-  if (artifacts !== null) return { manifest: artifactManifestSchema.parse(artifacts), isRecorded: true }
+  const recorded = await readArtifactManifest(directory)
+  if (recorded !== undefined) return { manifest: recorded, isRecorded: true }
   const manifest = await artifactManifest({
     workspace: placeIn(directory, 'workspace'),
     deliverables: placeIn(directory, 'deliverables'),
-    runId: record?.run_id ?? '',
+    runId: (await lookAtRun(directory)).record?.run_id ?? '',
   })
   return { manifest, isRecorded: false }
 }

@@ -10,6 +10,7 @@ import type { ServedBackends } from './backends.ts'
 
 export interface ServedRunRequest {
   readonly project: string
+  readonly tokenId: string
   readonly prompt: string
   readonly runId?: string | undefined
   readonly sessionId?: string | undefined

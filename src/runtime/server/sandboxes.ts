@@ -10,10 +10,12 @@ import type { SandboxKey } from '../../contract/provider.ts'
 import type { Provisioned, Sandbox } from '../../contract/sandbox.ts'
 import type { Page, PageRequest } from '../../contract/store.ts'
 import { idOfKey } from '../../pool/ids.ts'
+import type { Reservation } from '../../pool/pool.ts'
 import type { PoolStats } from '../../pool/snapshot.ts'
 import { GloveboxError } from '../../errors/error.ts'
 import type { LayoutName } from '../pool/layout.ts'
 import { firstProvision, type MountOffers, type NamedMount, type ProvisionRequest } from '../pool/offers.ts'
+import type { ForkAsked } from '../pool/lifetimes.ts'
 import type { RealPool } from '../pool/open.ts'
 import { memberPlace } from '../pool/place.ts'
 import type { Ending, MemberRecord } from '../pool/record.ts'
@@ -22,10 +24,16 @@ import type { Ahead } from '../pool/spares.ts'
 import type { MountRequest } from '../mount-text.ts'
 import type { VaultRequests } from '../secrets.ts'
 import { requireAllowed } from './caller-mounts.ts'
+import type { AtWork } from './at-work.ts'
 import type { HostedCommands } from './commands.ts'
+import { forkIds } from './fork-ids.ts'
 import { createHosting, type Hosted } from './hosted.ts'
+import { checkedId, openMadeBefore } from './made-before.ts'
 import { openProvisioning } from './provisioning.ts'
 import { admittance, type SandboxLimits } from './quota.ts'
+import { isWanted, pageOf } from './sandbox-pages.ts'
+import { gone, stopping } from './sandbox-refusals.ts'
+import type { ShellCommands } from './shell-commands.ts'
 import { openTurns } from './turns.ts'
 
 export { defaultSandboxLimits, type SandboxLimits } from './quota.ts'
@@ -56,6 +64,8 @@ export interface HostRequest {
   readonly tokenId: string
   /** The same key gives the same sandbox. */
   readonly key?: string | undefined
+  /** As it was reserved. One without a key that lies under it already was made by an earlier sending of the request, and is the answer. */
+  readonly id?: string | undefined
   readonly name?: string | undefined
   readonly metadata?: Readonly<Record<string, string>> | undefined
   readonly backend?: string | undefined
@@ -81,12 +91,19 @@ export interface SandboxFilter {
   readonly states?: readonly SandboxState[] | undefined
 }
 
+export interface ForkRequest extends Omit<ForkAsked, 'ids'> {
+  /** The ids of all follow from it. Where all of them lie there, they were made by an earlier sending of the request. */
+  readonly seed?: string | undefined
+}
+
 /** What it costs the host now; what nobody counts is absent. */
 export interface SandboxUsage extends BoundaryUsage {
   readonly disk: Size
 }
 
 export interface SandboxHouse {
+  /** The id that the sandbox of a request will have, before it is made. */
+  reserve(request: Pick<HostRequest, 'project' | 'key'>): Reservation
   /** `isNew` is false where the key had one already. */
   acquire(request: HostRequest): Promise<{ readonly hosted: HostedSandbox; readonly isNew: boolean }>
   /** From memory, or from the disk where it rests. */
@@ -102,18 +119,19 @@ export interface SandboxHouse {
   resume(id: string): Promise<void>
   /** Other mounts and vaults, of those that the operator offers. BUSY while something runs in it. */
   provision(id: string, asked: ProvisionRequest): Promise<Provisioned>
-  fork(
-    id: string,
-    asked: { readonly count: number; readonly lifeMs?: number | undefined; readonly tokenId: string },
-  ): Promise<readonly HostedSandbox[]>
+  fork(id: string, asked: ForkRequest): Promise<readonly HostedSandbox[]>
   /** Does not open it. */
   usage(id: string): Promise<SandboxUsage>
   stats(): PoolStats
   /** What is made ahead of its use. */
   readonly ahead: Ahead
   readonly size: number
+  /** Of their shells. */
+  readonly shellCommands: ShellCommands
   /** Commands at work in all of them. */
   readonly busy: number
+  /** The same, and whatever else is under way in or for one of them. */
+  readonly atWork: number
   close(): Promise<void>
 }
 
@@ -123,6 +141,7 @@ export interface HouseOptions extends RealPool {
   readonly mountRoots: readonly string[]
   readonly offers: MountOffers
   readonly vaults: VaultRequests
+  readonly work: AtWork
 }
 
 interface Made {
@@ -139,11 +158,17 @@ const withinPatience = (settled: Promise<void> | undefined): Promise<void> =>
   settled === undefined ? Promise.resolve() : Promise.race([settled, delay(patienceMs, undefined, { ref: false })])
 
 export function openSandboxHouse(options: HouseOptions): SandboxHouse {
-  const { pool, members, lifetimes, limits } = options
-  const admit = admittance(limits, members)
+  const { pool, members, lifetimes, limits, work } = options
+  const admit = admittance({
+    most: limits.perToken,
+    count: (tokenId) => members.count(({ token_id: owner }) => owner === tokenId),
+    what: 'sandboxes',
+    work,
+  })
   const turns = openTurns(limits.making)
   const hosting = createHosting(options)
   const provision = openProvisioning(options)
+  const madeBefore = openMadeBefore(options)
   let isClosed = false
   // Quotas count them from the first request on.
   members.records()
@@ -163,22 +188,31 @@ export function openSandboxHouse(options: HouseOptions): SandboxHouse {
   }
 
   const make = async (request: HostRequest): Promise<Made> => {
-    const { project, key, mounts, offered = [], ...rest } = request
+    const { project, key, id, mounts, offered = [], ...rest } = request
     requireAllowed(mounts ?? [], options.mountRoots)
     const provisioned = offered.length === 0 ? undefined : firstProvision(offered, options.offers, project)
     const asked: SandboxKey | undefined = key === undefined ? undefined : { user: project, thread: key }
     // Before anything is opened for somebody who is refused.
     if (asked !== undefined && request.lifeMs !== undefined) lifetimes.checkAge(idOfKey(asked), request.lifeMs)
-    const { handle, source } = await pool.acquire(asked, { request: { ...rest, project, mounts, provisioned } })
+    const { handle, source } = await pool.acquire(asked, {
+      id: checkedId(id),
+      request: { ...rest, project, mounts, provisioned },
+    })
     const isNew = source === 'created' && handle.isNew
     if (!isNew && request.lifeMs !== undefined) await lifetimes.renew(handle.id, request.lifeMs)
     return { hosted: hostedOf(handle.record), isNew, settled: handle.settled }
   }
 
   return {
+    reserve: ({ project, key }) =>
+      key === undefined
+        ? pool.reserve()
+        : { id: idOfKey({ user: project, thread: key }), giveBack: () => Promise.resolve() },
     async acquire(request) {
       checkLife(request.lifeMs)
       if (isClosed) throw stopping()
+      const before = request.key === undefined ? await madeBefore.find(request.id) : undefined
+      if (before !== undefined) return { hosted: hostedOf(before), isNew: false }
       const leave = admit(request.tokenId)
       const giveTurn = await turns.take(request.tokenId)
       let settled: Promise<void> | undefined
@@ -209,7 +243,7 @@ export function openSandboxHouse(options: HouseOptions): SandboxHouse {
     release: async (id) => pool.release(idOf(id)),
     async destroy(id) {
       if (!isSandboxId(id)) return
-      await pool.destroy(id)
+      await lifetimes.destroy(id)
       hosting.forget(id)
     },
     async renew(id, lifeMs) {
@@ -219,14 +253,17 @@ export function openSandboxHouse(options: HouseOptions): SandboxHouse {
     },
     pause: (id) => lifetimes.pause(idOf(id)),
     resume: async (id) => void (await lifetimes.live(idOf(id))),
-    provision: async (id, asked) => provision(idOf(id), asked),
-    async fork(id, asked) {
+    provision: async (id, asked) => work.during(() => provision(idOf(id), asked)),
+    async fork(id, { seed, ...asked }) {
       checkLife(asked.lifeMs)
-      const leaves = Array.from({ length: asked.count }, () => admit(asked.tokenId))
+      const ids = seed === undefined ? undefined : forkIds(seed, asked.count)
+      const before = ids === undefined ? undefined : await madeBefore.findAll(ids)
+      if (before !== undefined) return before.map(hostedOf)
+      const leave = admit(asked.tokenId, asked.count)
       try {
-        return (await lifetimes.fork(idOf(id), asked)).map(({ record }) => hostedOf(record))
+        return (await lifetimes.fork(idOf(id), { ...asked, ids })).map(({ record }) => hostedOf(record))
       } finally {
-        for (const leave of leaves) leave()
+        leave()
       }
     },
     async usage(id) {
@@ -242,48 +279,17 @@ export function openSandboxHouse(options: HouseOptions): SandboxHouse {
     get size() {
       return pool.list().length
     },
+    shellCommands: hosting.shellCommands,
     get busy() {
       return hosting.busy
     },
+    get atWork() {
+      return hosting.atWork
+    },
     async close() {
       isClosed = true
-      hosting.close()
+      await hosting.close()
       await pool.shutdown()
     },
   }
 }
-
-function isWanted(
-  record: MemberRecord,
-  { project, metadata = {}, states }: SandboxFilter,
-  stateOf: (record: MemberRecord) => SandboxState,
-): boolean {
-  if (project !== undefined && record.project !== project) return false
-  if (!Object.entries(metadata).every(([name, value]) => record.metadata[name] === value)) return false
-  return states === undefined || states.includes(stateOf(record))
-}
-
-/** Newest first, as the store has it. */
-function pageOf(all: readonly MemberRecord[], { limit, after }: PageRequest): Page<MemberRecord> {
-  const keyOf = ({ created_at: at, id }: Pick<MemberRecord, 'created_at'> & { readonly id: string }): string =>
-    `${at} ${id}`
-  const behind = after === undefined ? undefined : keyOf(after)
-  const found = all
-    .filter((one) => behind === undefined || keyOf(one) < behind)
-    .toSorted((one, other) => (keyOf(one) < keyOf(other) ? 1 : -1))
-  const rows = found.slice(0, limit)
-  const last = rows.at(-1)
-  const hasMore = found.length > rows.length && last !== undefined
-  return { rows, next: hasMore ? { created_at: last.created_at, id: last.id } : null }
-}
-
-/** As the routes tell it: a client must be able to tell a sandbox that is gone from a file that is not there. */
-const gone = (): GloveboxError =>
-  new GloveboxError('NOT_FOUND', 'Cannot find the sandbox: there is none with that name', {
-    facts: { what: 'sandbox' },
-  })
-
-const stopping = (): GloveboxError =>
-  new GloveboxError('DRAINING', 'Cannot create the sandbox: the server is about to stop', {
-    facts: { retryAfterSeconds: 1 },
-  })

@@ -5,10 +5,12 @@ import type { ShellId } from '../../contract/ids.ts'
 import type { Sandbox } from '../../contract/sandbox.ts'
 import type { Shell, ShellExecOptions, ShellResult } from '../../contract/shell.ts'
 import { GloveboxError } from '../../errors/error.ts'
-import { openCommands, type HostedCommand, type Runner } from './commands.ts'
+import { openCommands, type HostedCommand, type HostedCommands, type Runner } from './commands.ts'
 import { openShelf, type Shelf } from './shelf.ts'
 
 export interface NumberedCommands {
+  /** To its end, for a caller that waits. */
+  run(command: string, options: Pick<ShellExecOptions, 'timeoutMs' | 'signal'>): Promise<ShellResult>
   start(command: string, options: Pick<ShellExecOptions, 'timeoutMs'>): Promise<NumberedCommand>
   find(number: number): HostedCommand | undefined
 }
@@ -19,41 +21,75 @@ export interface NumberedCommand {
 }
 
 export interface ShellCommands {
-  /** The same ones for as long as the shell is open, by whatever hand it is held. */
+  /** The same ones for as long as the shell is open, by whatever hand it is held. A shell that nobody else holds is not held here: it has
+   * what its last commands said. */
   of(sandbox: Sandbox, shell: Shell): NumberedCommands
+  /** In all of them. */
+  readonly running: number
+  stop(): Promise<void>
 }
 
 const keptOutputBytes = 64 * 1024 * 1024
-/** Of more shells than this, those that were used longest ago lose what is kept for readers that come back. */
+/** Of more shells than this, those that were used longest ago, and run nothing, lose what is kept for readers that come back. */
 const mostShells = 1000
 
 export function openShellCommands(): ShellCommands {
   const shelf = openShelf(keptOutputBytes)
-  const known = new Map<ShellId, NumberedCommands>()
+  const known = new Map<ShellId, Kept>()
   return {
     of(sandbox, shell) {
-      const found = known.get(shell.id) ?? numbered(sandbox, shell, shelf)
+      const found = known.get(shell.id) ?? openKept(sandbox, shelf)
       known.delete(shell.id)
       known.set(shell.id, found)
-      const [oldest] = known.keys()
-      if (known.size > mostShells && oldest !== undefined) known.delete(oldest)
-      return found
+      const oldest = known.size > mostShells ? [...known].find(([, { running }]) => running === 0) : undefined
+      if (oldest !== undefined) {
+        known.delete(oldest[0])
+        oldest[1].forget()
+      }
+      return found.through(shell)
+    },
+    get running() {
+      return [...known.values()].reduce((sum, { running }) => sum + running, 0)
+    },
+    async stop() {
+      await Promise.all([...known.values()].map((each) => each.stop()))
     },
   }
 }
 
-function numbered(sandbox: Sandbox, shell: Shell, shelf: Shelf): NumberedCommands {
+/** What outlives a request. */
+interface Kept extends Pick<HostedCommands, 'forget' | 'running' | 'stop'> {
+  through(shell: Shell): NumberedCommands
+}
+
+/** To whom the next command is given, and who is told its number. */
+interface Next {
+  readonly shell: Shell
+  readonly announce: (number: number) => void
+}
+
+function openKept(sandbox: Sandbox, shelf: Shelf): Kept {
   const numbers = new Map<number, string>()
-  let announce: (number: number) => void = () => {}
+  let next: Next | undefined
+  /** Called within `give` below, before anything is awaited. */
+  const takeNext = (): Next => {
+    const given = next
+    next = undefined
+    if (given === undefined) throw new Error('a command was given to no shell')
+    return given
+  }
+  const give = <Value>(given: Next, work: () => Value): Value => {
+    next = given
+    return work()
+  }
   const runner: Runner = {
     describe: () => sandbox.describe(),
     commands: {
       run: async (command, options = {}) => {
+        const { shell, announce } = takeNext()
         if (typeof command !== 'string') throw new GloveboxError('INVALID_INPUT', 'Cannot run it: a shell takes text')
-        // Called within `start` below, before anything is awaited.
-        const tell = announce
         const begun = await shell.start(command, taken(options))
-        tell(begun.number)
+        announce(begun.number)
         return begun.result
       },
     },
@@ -65,14 +101,24 @@ function numbered(sandbox: Sandbox, shell: Shell, shelf: Shelf): NumberedCommand
     numbers.set(number, execId)
   }
   return {
-    async start(text, options) {
-      const announced = new Promise<number>((resolve) => (announce = resolve))
-      const command = commands.start(text, options)
-      const number = await Promise.race([announced, command.settled.then((result) => asShellResult(result).number)])
-      remember(number, command.execId)
-      return { number, command }
+    through: (shell) => ({
+      run: async (text, options) =>
+        asShellResult(await give({ shell, announce: () => {} }, () => commands.run(text, options))),
+      async start(text, options) {
+        let announce: Next['announce'] = () => {}
+        const announced = new Promise<number>((resolve) => (announce = resolve))
+        const command = give({ shell, announce }, () => commands.start(text, options))
+        const number = await Promise.race([announced, command.settled.then((result) => asShellResult(result).number)])
+        remember(number, command.execId)
+        return { number, command }
+      },
+      find: (number) => commands.find(numbers.get(number) ?? ''),
+    }),
+    forget: () => commands.forget(),
+    get running() {
+      return commands.running
     },
-    find: (number) => commands.find(numbers.get(number) ?? ''),
+    stop: () => commands.stop(),
   }
 }
 

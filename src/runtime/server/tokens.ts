@@ -117,6 +117,9 @@ function draw({ name, scopes, project, expiresAt, createdBy }: IssueRequest): {
   return { secret, row }
 }
 
+/** In whatever it was pasted with. Ids have no such thing in them. */
+export const holdsSecret = (text: string): boolean => text.includes(tokenPrefix)
+
 /** Nobody's, and as long as one that is, so that its hash takes as long. 32 bytes never read so: their last letter stands for four bits. */
 const standIn = `${tokenPrefix}${'-'.repeat(43)}`
 
@@ -126,7 +129,7 @@ export const isInForce = (row: TokenRow, now: number): boolean =>
   (row.not_before === null || Date.parse(row.not_before) - skewMs <= now)
 
 /** A time that cannot be read has come. */
-export const isExpired = ({ expires_at }: TokenRow, now: number): boolean =>
+export const isExpired = ({ expires_at }: Pick<TokenRow, 'expires_at'>, now: number): boolean =>
   expires_at !== null && !(now < Date.parse(expires_at))
 
 const hashOf = (secret: string): string => createHash('sha256').update(secret).digest('hex')
