@@ -2,9 +2,11 @@ import { createServer, request, type IncomingMessage, type Server } from 'node:h
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { isGloveboxError } from '../../errors/error.ts'
-import { readBytes } from './body.ts'
+import { createBodyRoom } from './body-room.ts'
+import { decodeText, readBytes } from './body.ts'
 
 const maxBytes = 100_000
+const share = createBodyRoom({ bodyBytes: Infinity, bodyBytesPerToken: Infinity }).enter('anybody')
 let server: Server
 let port: number
 /** The outcome of the next body: its bytes, or the code of the error. */
@@ -13,7 +15,7 @@ let told: (outcome: string | Buffer) => void
 
 beforeAll(async () => {
   server = createServer((incoming: IncomingMessage, outgoing) => {
-    void readBytes(incoming, maxBytes).then(
+    void readBytes(incoming, { maxBytes, share }).then(
       (bytes) => {
         told(Buffer.from(bytes))
         outgoing.end()
@@ -44,12 +46,13 @@ async function send({ chunks, headers = {}, breaksOff }: Sent): Promise<string |
   const sent = request({ port, host: '127.0.0.1', method: 'POST', headers })
   sent.on('error', () => {})
   sent.on('response', (response) => response.resume())
+  // Not before it is there: of one that never came nobody tells anything.
+  if (breaksOff === true) server.once('request', () => setTimeout(() => sent.destroy(), 20))
   for (const chunk of chunks) {
     sent.write(chunk)
     await new Promise((resolve) => setImmediate(resolve))
   }
-  if (breaksOff === true) setTimeout(() => sent.destroy(), 20)
-  else sent.end()
+  if (breaksOff !== true) sent.end()
   return outcome
 }
 
@@ -99,5 +102,28 @@ describe('a body', () => {
       'INVALID_INPUT',
     )
     expect(await send({ chunks: [half], headers: { 'content-encoding': 'gzip' } })).toBe('INVALID_INPUT')
+  })
+})
+
+describe('the text of a body', () => {
+  it('is decoded whole, also where a character lies across two pieces', async () => {
+    for (const length of [0, 1, 1024 * 1024 - 1, 1024 * 1024, 1024 * 1024 + 1]) {
+      const text = `${'x'.repeat(length)}😀é${'ü'.repeat(600_000)}`
+      expect((await decodeText(Buffer.from(text))) === text).toBe(true)
+    }
+    expect(await decodeText(Buffer.alloc(0))).toBe('')
+    expect(await decodeText(Buffer.from('\ufeff{}'))).toBe('{}')
+    expect(await decodeText(Buffer.alloc(3 * 1024 * 1024, 'ab'))).toBe('ab'.repeat(1.5 * 1024 * 1024))
+  })
+
+  it('that is no UTF-8 is refused, in whatever piece it is, also if it ends too soon', async () => {
+    const long = Buffer.alloc(2 * 1024 * 1024 + 1, 'x')
+    for (const at of [0, 1024 * 1024 - 1, 1024 * 1024, long.length - 1]) {
+      const bytes = Buffer.from(long)
+      bytes[at] = 0xff
+      await expect(decodeText(bytes)).rejects.toMatchObject({ code: 'INVALID_INPUT' })
+      bytes[at] = 0xc3
+      await expect(decodeText(bytes)).rejects.toMatchObject({ code: 'INVALID_INPUT' })
+    }
   })
 })

@@ -1,6 +1,7 @@
 // One checked request as its route sees it. A class, and not an object that is written down with getters of its own: V8 makes a hidden class
 // for each of those, which only a collection of everything frees, and until then it holds the request, its answer and its connection.
 import type { HttpBindings } from '@hono/node-server'
+import type { BodyShare } from './body-room.ts'
 import { readBytes } from './body.ts'
 import type { Principal } from './principal.ts'
 import { sha256Of } from './request.ts'
@@ -8,6 +9,8 @@ import type { Call } from './route.ts'
 
 export interface CallInput extends Partial<Pick<Call, 'params' | 'query' | 'body' | 'isOfCrowd'>> {
   readonly bytes?: Uint8Array
+  /** Absent where no body is taken. */
+  readonly share?: BodyShare
 }
 
 export interface CallOrigin {
@@ -27,11 +30,13 @@ export class RequestCall implements Call {
   readonly isOfCrowd: boolean
   readonly #origin: CallOrigin
   readonly #bytes: Uint8Array
+  readonly #share: BodyShare | undefined
   #gone: AbortController | undefined
 
-  constructor(origin: CallOrigin, { params, query, body, isOfCrowd = false, bytes = noBytes }: CallInput) {
+  constructor(origin: CallOrigin, { params, query, body, isOfCrowd = false, bytes = noBytes, share }: CallInput) {
     this.#origin = origin
     this.#bytes = bytes
+    this.#share = share
     this.requestId = origin.requestId
     this.principal = origin.principal
     this.params = params
@@ -49,13 +54,18 @@ export class RequestCall implements Call {
     return this.#gone.signal
   }
 
-  // Routes take these two out of it.
+  // Routes take these out of it.
   readonly header = (name: string): string | undefined => {
     const value = this.#origin.incoming.headers[name]
     return Array.isArray(value) ? value[0] : value
   }
 
-  readonly bytes = (): Promise<Uint8Array> => readBytes(this.#origin.incoming, this.#origin.maxRawBytes)
+  readonly holdBodyUntil = (over: Promise<unknown>): void => this.#share?.keepUntil(over)
+
+  readonly bytes = (): Promise<Uint8Array> => {
+    if (this.#share === undefined) throw new Error('a route that takes no body asked for one')
+    return readBytes(this.#origin.incoming, { maxBytes: this.#origin.maxRawBytes, share: this.#share })
+  }
 }
 
 const noBytes = new Uint8Array()

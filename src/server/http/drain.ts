@@ -10,6 +10,8 @@ export interface Running {
   hold?(): void
   /** Asks all of it to end, with the reason `drained`, and settles when it has. */
   stop(): Promise<void>
+  /** Nobody waits any longer. */
+  hurry?(): void
 }
 
 export interface Drain {
@@ -39,6 +41,7 @@ export function createDrain(): Drain {
   const drain = async (graceMs: number, running: readonly Running[]): Promise<void> => {
     endsAt = performance.now() + graceMs
     for (const each of running) each.hold?.()
+    hurried.signal.addEventListener('abort', () => running.forEach((each) => each.hurry?.()))
     const isBusy = (): boolean => running.some((each) => each.count() > 0)
     while (isBusy() && performance.now() < endsAt && !hurried.signal.aborted) await pause(lookMs, hurried.signal)
     await Promise.allSettled(running.map((each) => each.stop()))

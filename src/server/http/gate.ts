@@ -33,7 +33,7 @@ export interface Entry {
   readonly principal: Principal | undefined
   /** To be told as any error, and recorded. */
   readonly refusal: Error | undefined
-  /** To be called once it is answered; of a stream, when it begins. */
+  /** To be called when its answer is over; of a stream, when it begins. */
   readonly leave: () => void
 }
 

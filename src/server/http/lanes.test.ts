@@ -73,7 +73,7 @@ describe('lanes', () => {
     const begun = ask(lanes, 'a', 20)
     await settle(5)
     begun[0]?.()
-    await settle(1499)
+    await settle(1999)
     expect(begun).toHaveLength(1)
     await settle(1)
     expect(begun).toHaveLength(2)
@@ -81,7 +81,7 @@ describe('lanes', () => {
     wasHeld = false
     await settle(5)
     begun[1]?.()
-    await settle(1499)
+    await settle(1999)
     expect(begun).toHaveLength(2)
     // The last ones, too: they would come in a rush.
     for (let each = 2; each < 20; each += 1) {
@@ -89,7 +89,7 @@ describe('lanes', () => {
       expect(begun).toHaveLength(each + 1)
       await settle(5)
       begun[each]?.()
-      await settle(1499)
+      await settle(1999)
     }
     clearInterval(asking)
   })
@@ -105,7 +105,7 @@ describe('lanes', () => {
     await settle(5)
     first[0]?.()
     const second = ask(lanes, 'a', 1)
-    await settle(1499)
+    await settle(1999)
     expect(second).toHaveLength(0)
     await settle(1)
     expect(second).toHaveLength(1)
@@ -135,8 +135,8 @@ describe('lanes', () => {
     expect(told, 'it is not known yet').toEqual([])
     ;(await first)?.()
     await settle(100)
-    expect(told.map(({ each }) => each)).toEqual(Array.from({ length: 51 }, (_, each) => 99 - each))
-    expect(told[0]?.why).toMatchObject({ code: 'TOO_MANY_REQUESTS', facts: { retryAfterSeconds: 30 } })
+    expect(told.map(({ each }) => each)).toEqual(Array.from({ length: 69 }, (_, each) => 99 - each))
+    expect(told[0]?.why).toMatchObject({ code: 'TOO_MANY_REQUESTS', facts: { retryAfterSeconds: 60 } })
     void take(100)
     await settle(10)
     expect(told.at(-1)?.each, 'whoever comes later, too').toBe(100)

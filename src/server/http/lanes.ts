@@ -26,12 +26,14 @@ export interface Lane {
 const heavyMs = 50
 /** So many that wait are a crowd. */
 const crowd = 8
-const ofCrowd = { timesAsLong: 4, atMostMs: heavyMs } as const
-const ofFlood = { timesAsLong: 300, atMostMs: 2000 } as const
+/** After a piece of a crowd's. */
+const pauseOfCrowd = (tookMs: number): number => Math.min(heavyMs, 4 * tookMs)
+/** Of a flood's. However quick the machine is: most of what one costs lies behind its answer, and the others are as quick. */
+const pauseOfFloodMs = 2000
 /** As many as a token may have, unless the operator says otherwise. At a crowd's pace they take some seconds. */
 const mostOfCrowd = { waiting: 128, refusal: tooMany('sandboxes waiting to be made', 5) } as const
-/** So many of a flood take about half a minute, and whoever comes behind them can be told so. */
-const mostOfFlood = { waiting: 48, refusal: tooMany('sandboxes waiting to be made', 30) } as const
+/** So many of a flood take about a minute, and whoever comes behind them can be told so. */
+const mostOfFlood = { waiting: 30, refusal: tooMany('sandboxes waiting to be made', 60) } as const
 
 interface Row {
   taken: number
@@ -87,8 +89,8 @@ export function createLanes(
       clearTimeout(timer)
       // Whoever asks for one after another by now has no flood any more, however soon the next one comes.
       row.isFlood = wasHeld(who) || (row.isFlood && row.waiting.length > 0)
-      const { timesAsLong, atMostMs } = row.isFlood ? ofFlood : ofCrowd
-      if (isCrowd(who, row)) setTimeout(free, Math.min(atMostMs, timesAsLong * (now() - takenAt))).unref()
+      const pauseMs = row.isFlood ? pauseOfFloodMs : pauseOfCrowd(now() - takenAt)
+      if (isCrowd(who, row)) setTimeout(free, pauseMs).unref()
       else setImmediate(free)
       shorten(who, row)
     }

@@ -21,13 +21,16 @@ export interface Limits {
   /** Requests of one token at the same time, and its event streams. */
   readonly inFlightPerToken: number
   readonly streamsPerToken: number
+  /** Of bodies that are still needed: of one token, and of all. */
+  readonly bodyBytesPerToken: number
+  readonly bodyBytes: number
   /** Requests of one token: so many each second, and so many at once after a rest. Requests without a token in force count for the
    * address that they come from. */
   readonly requestsPerSecond: number
   /** The same while other tokens ask for anything. */
   readonly requestsPerSecondBesideOthers: number
   readonly burst: number
-  /** An idle stream says that it lives; one whose reader takes nothing for so long is closed. */
+  /** An idle stream says that it lives; an answer whose reader takes nothing for so long is cut off. */
   readonly heartbeatMs: number
   readonly stalledMs: number
   /** Rows of one page, whatever was asked for. */
@@ -37,7 +40,8 @@ export interface Limits {
 export const defaultLimits: Limits = {
   jsonBytes: 1024 * kibibyte,
   jsonDepth: 32,
-  jsonEntries: 100_000,
+  // More than twice what any field takes. What is made of so many keeps everybody else waiting.
+  jsonEntries: 20_000,
   urlBytes: 8 * kibibyte,
   headerBytes: 16 * kibibyte,
   headersMs: 15 * seconds,
@@ -46,6 +50,8 @@ export const defaultLimits: Limits = {
   connections: 8192,
   inFlightPerToken: 256,
   streamsPerToken: 128,
+  bodyBytesPerToken: 64 * 1024 * kibibyte,
+  bodyBytes: 256 * 1024 * kibibyte,
   // What is refused must leave the server time for others, and one core answers all requests: the others do the work behind them.
   requestsPerSecond: Math.min(2000, 500 * availableParallelism()),
   requestsPerSecondBesideOthers: Math.min(500, 250 * availableParallelism()),

@@ -3,14 +3,18 @@
 import { chmodSync, rmSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { constants } from 'node:os'
 import type { Duplex } from 'node:stream'
 import { GloveboxError } from '../../errors/error.ts'
 import type { ErrorCode } from '../../errors/table.ts'
 import { createArrivals, type Arrivals } from './arrivals.ts'
+import type { Deliveries } from './deliveries.ts'
 import type { Limits } from './limits.ts'
+import { createPatience } from './patience.ts'
 import { problemOf } from './problem.ts'
 import { refuseOnSocket } from './raw-answer.ts'
 import { newRequestId } from './request-id.ts'
+import { createSurplus, readDescriptorLimit, shareOfConnections, type Accepted, type Surplus } from './surplus.ts'
 import type { UpgradeListener } from './upgrade.ts'
 
 export type Place = { readonly host: string; readonly port: number } | { readonly socket: string }
@@ -36,16 +40,25 @@ export interface Listeners {
   readonly onUnreadable: (code: ErrorCode, requestId: string) => void
   /** Who asks for something, and would wait for a crowd. */
   readonly isAnybodyThere: () => boolean
+  /** So many connections were sent away since the last time, for want of descriptors. */
+  readonly onSentAway: (count: number) => void
+  readonly deliveries: Deliveries
+  /** An answer was cut off, whose reader takes nothing. */
+  readonly onStalled: () => void
+  /** The listening socket has a fault that it survives. */
+  readonly onFault: (error: Error) => void
 }
 
 export async function listen(
   place: Place,
-  { onRequest, onUpgrade, onUnreadable, isAnybodyThere }: Listeners,
+  { onRequest, onUpgrade, onUnreadable, isAnybodyThere, onSentAway, deliveries, onStalled, onFault }: Listeners,
   limits: Limits,
 ): Promise<Listening> {
   const arrivals = createArrivals({ isAnybodyThere, mostWaiting: limits.connections })
+  const lookAtSilence = createPatience({ deliveries, onStalled })
   const answer = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     arrivals.heard(incoming.socket)
+    outgoing.on('timeout', lookAtSilence)
     void onRequest(incoming, outgoing)
   }
   const server = createServer(
@@ -66,61 +79,129 @@ export async function listen(
   // The same for one that expects something else than to go on: what it expects is not looked at.
   server.on('checkExpectation', answer)
   server.maxConnections = limits.connections
+  // Of a connection on which nothing moves. While it is answered, who answers looks.
+  server.timeout = limits.stalledMs
   server.on('clientError', (error: ParseError, socket) => {
     arrivals.heard(socket)
     refuseUnread(error, socket, onUnreadable)
   })
-  server.on('upgrade', (incoming: IncomingMessage, socket, head) => {
+  server.on('upgrade', (incoming: IncomingMessage, stream, head) => {
+    // Before all of a body has come, later versions of Node give a stream around the connection, which breaks with it.
+    const { socket } = incoming
+    stream.on('error', () => {})
+    socket.on('timeout', () => lookAtSilence(socket))
     arrivals.heard(socket)
-    onUpgrade(incoming, socket, head)
+    // SECURITY: Node has let go of the connection, so the answer that is under way on it would have no end; and it takes no second one.
+    // test/e2e/server-upgrades: "behind a request that is not answered yet ends its connection, and nothing else"
+    if (answerOn(socket) !== undefined) socket.destroy()
+    else onUpgrade(incoming, socket, head)
   })
   await open(server, place)
-  paceArrivals(server, arrivals)
+  // Without a listener an error of the socket would end the process.
+  server.on('error', seldom(onFault))
+  const connected = connectionsOf(server)
+  const listener = listenerOf(server)
+  const surplus = createSurplus({
+    from: shareOfConnections(listener.fd ?? 0, readDescriptorLimit()),
+    closeOne: newestFirst(connected),
+    onSentAway,
+  })
+  paceArrivals(server, listener, { arrivals, surplus })
   const address = server.address()
   return {
     port: typeof address === 'object' && address !== null ? address.port : undefined,
     close: () =>
       new Promise((resolve) => {
         arrivals.beginAll()
-        server.close(() => resolve())
+        server.close(() => {
+          surplus.close()
+          resolve()
+        })
         server.closeIdleConnections()
       }),
-    closeNow: () => server.closeAllConnections(),
+    // Node knows nothing any more of those that were handed over with an offer of another protocol.
+    closeNow: () => {
+      for (const socket of connected) socket.destroy()
+    },
   }
 }
 
 /** What Node keeps of a listening socket. It calls `onconnection` once for each connection that the kernel hands over, and does not turn to
  * anybody else before the last of them. */
 interface Listener {
-  onconnection(status: number, client?: Accepted): void
+  readonly fd?: number
+  onconnection: (status: number, client?: Accepted) => void
 }
-interface Accepted {
-  close(): void
+
+function listenerOf(server: Server): Listener {
+  const { _handle: listener } = server as Server & { readonly _handle?: Partial<Listener> | null }
+  if (listener?.onconnection === undefined)
+    throw new Error('this version of Node keeps its listening sockets in another way')
+  return listener as Listener
 }
 
 /** Node's own `onconnection` makes a socket of a connection and begins to read it, which takes long enough for the next ones to come. Only
  * the descriptor is taken at once; the rest has its turn. */
-function paceArrivals(server: Server, arrivals: Arrivals): void {
-  const { _handle: listener } = server as Server & { readonly _handle?: Partial<Listener> | null }
-  const accept = listener?.onconnection
-  if (listener === undefined || listener === null || accept === undefined)
-    throw new Error('this version of Node keeps its listening sockets in another way')
+function paceArrivals(server: Server, listener: Listener, { arrivals, surplus }: Arriving): void {
+  const accept = listener.onconnection
   let made: Socket | undefined
   server.on('connection', (socket) => (made = socket))
-  const begin = (status: number, client?: Accepted): Socket | undefined => {
+  const begin = (status: number, client: Accepted): Socket | undefined => {
     made = undefined
     Reflect.apply(accept, listener, [status, client])
     return made
   }
   listener.onconnection = (status, client) => {
-    if (client === undefined) begin(status)
-    else arrivals.come({ begin: () => begin(status, client), close: () => client.close() })
+    if (client === undefined && outOfDescriptors.has(-status)) surplus.makeRoom()
+    else if (client === undefined) Reflect.apply(accept, listener, [status])
+    else if (!surplus.sendAway(client))
+      arrivals.come({ begin: () => begin(status, client), close: () => client.close() })
+  }
+}
+
+const outOfDescriptors: ReadonlySet<number> = new Set([constants.errno.EMFILE, constants.errno.ENFILE])
+
+interface Arriving {
+  readonly arrivals: Arrivals
+  readonly surplus: Surplus
+}
+
+/** Not a line for each, where there may be thousands. */
+function seldom<Value>(tell: (value: Value) => void): (value: Value) => void {
+  let toldAt = Number.NEGATIVE_INFINITY
+  return (value) => {
+    if (performance.now() - toldAt < slowlyMs) return
+    toldAt = performance.now()
+    tell(value)
+  }
+}
+
+/** In the order in which they came. */
+function connectionsOf(server: Server): Set<Socket> {
+  const connected = new Set<Socket>()
+  server.on('connection', (socket) => {
+    connected.add(socket)
+    socket.once('close', () => connected.delete(socket))
+  })
+  return connected
+}
+
+/** Closes one connection each time it is called: whoever came last has the least to lose. */
+function newestFirst(connected: Set<Socket>): () => boolean {
+  return () => {
+    const newest = [...connected].at(-1)
+    if (newest === undefined) return false
+    connected.delete(newest)
+    newest.destroy()
+    return true
   }
 }
 
 function open(server: Server, place: Place): Promise<void> {
   return new Promise((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => reject(cannotListen(error)))
+    const refuse = (error: NodeJS.ErrnoException): void => reject(cannotListen(error))
+    server.once('error', refuse)
+    server.once('listening', () => server.off('error', refuse))
     if ('port' in place) {
       server.listen(place.port, place.host, backlog, resolve)
       return
@@ -155,7 +236,7 @@ interface ParseError extends Error {
 
 /** Nothing was routed, so there is no request to answer: the words go to the socket as they are. */
 function refuseUnread(error: ParseError, socket: Duplex, onUnreadable: Listeners['onUnreadable']): void {
-  if (error.code === 'ECONNRESET' || !socket.writable || hasBegun(socket as Socket)) {
+  if (error.code === 'ECONNRESET' || !socket.writable || hasBegun(socket)) {
     socket.destroy()
     return
   }
@@ -166,8 +247,11 @@ function refuseUnread(error: ParseError, socket: Duplex, onUnreadable: Listeners
 }
 
 /** An answer that is under way must not be mixed with another. */
-const hasBegun = (socket: Socket & { readonly _httpMessage?: ServerResponse | null }): boolean =>
-  socket._httpMessage?.headersSent === true
+const hasBegun = (socket: Duplex): boolean => answerOn(socket)?.headersSent === true
+
+/** What Node keeps of the request that is being answered. */
+const answerOn = (socket: Duplex & { readonly _httpMessage?: ServerResponse | null }): ServerResponse | undefined =>
+  socket._httpMessage ?? undefined
 
 function unreadable({ code, rawPacket }: ParseError): GloveboxError {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT')

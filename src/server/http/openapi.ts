@@ -22,7 +22,30 @@ const usual: readonly ErrorCode[] = [
   'INTERNAL',
   'STORE_UNAVAILABLE',
 ]
-const withToken: readonly ErrorCode[] = ['UNAUTHENTICATED', 'INSUFFICIENT_SCOPE', 'TOO_MANY_REQUESTS', 'NOT_FOUND']
+/** BUSY: the server has no descriptor left, whatever it is to read. */
+const withToken: readonly ErrorCode[] = [
+  'UNAUTHENTICATED',
+  'INSUFFICIENT_SCOPE',
+  'TOO_MANY_REQUESTS',
+  'NOT_FOUND',
+  'BUSY',
+]
+/** Each is recorded before it begins, and kept when it is done. */
+const ofChange: readonly ErrorCode[] = ['AUDIT_UNAVAILABLE', 'DRAINING', 'NO_SPACE']
+/** Any use may have to open it where it rests, under what the operator allows by now, and finds others at it. */
+const ofSandbox: readonly ErrorCode[] = [
+  'SANDBOX_GONE',
+  'LEASE_LOST',
+  'CAPACITY_EXCEEDED',
+  'BACKEND_UNAVAILABLE',
+  'BOUNDARY_FAILED',
+  'POLICY_ESCALATION',
+  'POLICY_UNENFORCEABLE',
+  'SECRET_UNAVAILABLE',
+  'RECORD_DAMAGED',
+  'NO_SPACE',
+  'CANCELLED',
+]
 const withBody: readonly ErrorCode[] = ['TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE', 'TIMED_OUT']
 
 export function openApiOf(routes: readonly Route[], version: string): OpenApiDocument {
@@ -160,12 +183,16 @@ function contentOf(
   return Object.keys(content).length === 0 ? {} : { content }
 }
 
+const usesSandbox = ({ method, path }: Route): boolean =>
+  path.includes('{sandbox_id}') || (method === 'post' && path === '/sandboxes')
+
 function problemsOf(route: Route, components: Map<string, NamedSchema>): Responses {
   const codes = [
     ...usual,
     ...(route.scope === 'open' ? [] : withToken),
     ...(route.body === undefined && route.rawBody === undefined ? [] : withBody),
-    ...(route.method === 'get' ? [] : (['AUDIT_UNAVAILABLE', 'DRAINING'] as const)),
+    ...(route.method === 'get' ? [] : ofChange),
+    ...(usesSandbox(route) ? ofSandbox : []),
     ...(route.errors ?? []),
   ]
   const byStatus = new Map<number, Set<ErrorCode>>()

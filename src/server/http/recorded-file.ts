@@ -13,21 +13,33 @@ export interface RecordedFile {
   readonly fd: number
   /** As the list of artifacts spells it. */
   readonly path: string
-  /** Null: a record that leaves nothing out does not name it. Undefined: nothing was recorded yet. */
+  /** Null: a record that leaves nothing out does not name it. Undefined, or without a hash: nothing was recorded of it that it could be held
+   * against, and it is served as it is. Whoever must not serve that refuses it before. */
   readonly recorded: Pick<Artifact, 'kind' | 'sha256'> | null | undefined
   readonly hint: string
 }
 
-export async function serveRecorded(file: RecordedFile): Promise<ServedBytes> {
-  try {
-    return await served(file)
-  } catch (error) {
-    closeSync(file.fd)
-    throw error
+export interface RecordedFiles {
+  serve(file: RecordedFile): Promise<ServedBytes>
+}
+
+export function openRecordedFiles(): RecordedFiles {
+  const verify = rememberedVerification()
+  return {
+    async serve(file) {
+      try {
+        return await served(file, verify)
+      } catch (error) {
+        closeSync(file.fd)
+        throw error
+      }
+    },
   }
 }
 
-async function served(file: RecordedFile): Promise<ServedBytes> {
+type Verify = (file: RecordedFile, state: BigIntStats, sha256: string) => Promise<void>
+
+async function served(file: RecordedFile, verify: Verify): Promise<ServedBytes> {
   const { fd, path, recorded } = file
   const state = stateOf(fd)
   // SECURITY: another name may be of a file of the host, which is then written through it.
@@ -35,13 +47,39 @@ async function served(file: RecordedFile): Promise<ServedBytes> {
   if (state.nlink > 1n) throw severalNames(path)
   if (recorded === null || (recorded !== undefined && recorded.kind !== 'file')) throw changed(file)
   const sha256 = recorded?.sha256 ?? undefined
-  if (sha256 !== undefined) await requireRecorded(file, state, sha256)
+  if (sha256 !== undefined) await verify(file, state, sha256)
   return {
     sizeBytes: Number(state.size),
     tag: sha256 ?? `${state.ino.toString(36)}-${state.size.toString(36)}-${state.mtimeNs.toString(36)}`,
     name: path.split('/').at(-1) ?? path,
     read: (range) => (sha256 === undefined ? readRange(fd, range) : watched(file, state, range)),
     close: () => closeSync(fd),
+  }
+}
+
+const mostRemembered = 1024
+/** The kernel's clock for files stands still for some milliseconds: what was changed only now can be changed once more, and look the same. */
+const settledMs = 2000n
+
+/** A file that is fetched in parts is hashed once, and not for each of them. What stands for it is its state as the kernel tells it. */
+function rememberedVerification(): Verify {
+  const remembered = new Map<string, Promise<void>>()
+  return async (file, state, sha256) => {
+    const { dev, ino, size, mtimeNs, ctimeNs } = state
+    if (BigInt(Date.now()) - ctimeNs / 1_000_000n < settledMs) return requireRecorded(file, state, sha256)
+    const key = [dev, ino, size, mtimeNs, ctimeNs, sha256].join(' ')
+    const known = remembered.get(key)
+    if (known !== undefined) return known
+    const verified = requireRecorded(file, state, sha256)
+    remembered.set(key, verified)
+    const [oldest] = remembered.keys()
+    if (remembered.size > mostRemembered && oldest !== undefined) remembered.delete(oldest)
+    try {
+      await verified
+    } catch (error) {
+      remembered.delete(key)
+      throw error
+    }
   }
 }
 

@@ -3,12 +3,15 @@ import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { z } from 'zod'
 import { GloveboxError } from '../../errors/error.ts'
+import type { BodyShare } from './body-room.ts'
 import { decodeText, readBytes } from './body.ts'
 import { parseJson } from './json-text.ts'
 import type { Limits } from './limits.ts'
+import { createPace } from './pace.ts'
 import type { Route } from './route.ts'
 
 const shownIssues = 5
+const shownCharacters = 100
 
 export function check(what: string, schema: z.ZodType | undefined, value: unknown): unknown {
   if (schema === undefined) return undefined
@@ -16,17 +19,23 @@ export function check(what: string, schema: z.ZodType | undefined, value: unknow
   if (parsed.success) return parsed.data
   const { issues } = parsed.error
   const unknown = issues.flatMap((issue) =>
-    issue.code === 'unrecognized_keys' ? issue.keys.map((key) => [...issue.path, key].map(String).join('.')) : [],
+    issue.code === 'unrecognized_keys' ? issue.keys.map((key) => nameOf([...issue.path, key])) : [],
   )
   if (unknown.length > 0) throw unknownField(what, unknown)
   const shown = issues.slice(0, shownIssues).map(({ path, message }) => {
-    const field = path.map(String).join('.')
+    const field = nameOf(path)
     return field === '' ? message : `${field}: ${message}`
   })
   throw new GloveboxError('INVALID_INPUT', `Cannot take the ${what}: ${shown.join('; ').slice(0, 2000)}`, {
     hint: 'Correct the named fields.',
-    facts: { fields: issues.slice(0, 20).map(({ path }) => path.map(String).join('.')) },
+    facts: { fields: issues.slice(0, 20).map(({ path }) => nameOf(path)) },
   })
+}
+
+/** A caller may have chosen it, and as long as a body. */
+const nameOf = (path: readonly PropertyKey[]): string => {
+  const name = path.map(String).join('.')
+  return name.length > shownCharacters ? `${name.slice(0, shownCharacters)}…` : name
 }
 
 export function queryOf(url: string): Record<string, string> {
@@ -53,21 +62,34 @@ export function refuseQuery(url: string): void {
   if (names.length > 0) throw unknownField('query', names)
 }
 
+/** By its Accept header. */
+export const asksForEvents = (accept: string | undefined): boolean => /\btext\/event-stream\b/.test(accept ?? '')
+
 export interface ReadBody {
   readonly value: unknown
   readonly bytes: Uint8Array
 }
 
-const noBytes = new Uint8Array()
+const noBytes = Buffer.alloc(0)
 
-export async function readBody(incoming: IncomingMessage, route: Route, limits: Limits): Promise<ReadBody> {
+export async function readBody(
+  incoming: IncomingMessage,
+  route: Route,
+  { limits, share }: { readonly limits: Limits; readonly share: BodyShare },
+): Promise<ReadBody> {
   if (route.body === undefined) return { value: undefined, bytes: noBytes }
   const { headers } = incoming
   const isAbsent = headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0
   if (!isAbsent) requireJson(headers['content-type'])
-  const bytes = isAbsent ? noBytes : await readBytes(incoming, route.maxBodyBytes ?? limits.jsonBytes)
-  const value = bytes.length === 0 ? {} : parseJson(decodeText(bytes), limits)
-  return { value: check('body', route.body.schema, value), bytes }
+  const maxBytes = route.maxBodyBytes ?? limits.jsonBytes
+  const bytes = isAbsent ? noBytes : await readBytes(incoming, { maxBytes, share })
+  const pace = createPace()
+  const text = await decodeText(bytes)
+  const given = text === '' ? {} : await parseJson(text, limits)
+  const value = check('body', route.body.schema, given)
+  // What the route does with a long one comes in another turn than the check of it.
+  await pace.rest()
+  return { value, bytes }
 }
 
 /** Of method, address and body together. */

@@ -1,6 +1,7 @@
 // An answer as an HTTP response. Every response says that it must be neither kept nor guessed at.
 import type { ServerResponse } from 'node:http'
-import type { Answer, EventSource, ServedBytes } from './answer.ts'
+import { setImmediate as turn } from 'node:timers/promises'
+import { itemsAtOnce, type Answer, type EventSource, type LongList } from './answer.ts'
 import type { Problem } from './problem.ts'
 import { problemType } from './problem.ts'
 import { dispositionOf, rangeOf, type ByteRange } from './ranges.ts'
@@ -13,6 +14,8 @@ export interface Responding {
   send(status: number, headers: Readonly<Record<string, string>>, text: string): Response
   /** Ends the connection as it is: the status is out, and what is missing shows. */
   cut(why: unknown): void
+  /** When the answer is over, whoever ends it; at once if the caller left before it began. */
+  whenOver(then: () => void): void
   /** Goes on behind the answer. Past the router, too: a web stream in between costs more than a short command. */
   sendEvents(headers: Readonly<Record<string, string>>, events: EventSource): Response
 }
@@ -36,6 +39,10 @@ export function respond(answer: Answer, responding: Responding): Response {
         { ...common, 'content-type': 'application/json', ...answer.headers },
         JSON.stringify(answer.value),
       )
+    case 'list': {
+      const body = responding.isHead ? null : streamOf(longList(answer.list), responding)
+      return new Response(body, { headers: { ...common, 'content-type': 'application/json' } })
+    }
     case 'text':
       return new Response(answer.text, { status: answer.status, headers: { ...common, ...answer.headers } })
     case 'empty':
@@ -74,7 +81,7 @@ export const respondProblem = (problem: Problem, headers: Readonly<Record<string
 function respondBytes(
   { file, range: asked }: Extract<Answer, { readonly kind: 'bytes' }>,
   common: Readonly<Record<string, string>>,
-  { isHead, cut }: Pick<Responding, 'isHead' | 'cut'>,
+  { isHead, ...going }: Pick<Responding, 'isHead' | 'cut' | 'whenOver'>,
 ): Response {
   const headers = {
     ...common,
@@ -93,19 +100,40 @@ function respondBytes(
   const { start, end } = range ?? { start: 0, end: file.sizeBytes - 1 }
   const partial = range === undefined ? {} : { 'content-range': `bytes ${start}-${end}/${file.sizeBytes}` }
   if (isHead) file.close?.()
-  return new Response(isHead ? null : streamOf(file, { start, end }, cut), {
+  return new Response(isHead ? null : streamOf(file.read({ start, end }), going, () => file.close?.()), {
     status: range === undefined ? 200 : 206,
     headers: { ...headers, ...partial, 'content-length': String(end + 1 - start) },
   })
 }
 
-function streamOf(file: ServedBytes, range: ByteRange, cut: Responding['cut']): ReadableStream<Uint8Array> {
-  const iterator = file.read(range)[Symbol.asyncIterator]()
+async function* longList({ about, name, items }: LongList): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(`${JSON.stringify(about).slice(0, -1)},${JSON.stringify(name)}:[`)
+  for (let at = 0; at < items.length; at += itemsAtOnce) {
+    const piece = JSON.stringify(items.slice(at, at + itemsAtOnce)).slice(1, -1)
+    yield Buffer.from(`${at === 0 ? '' : ','}${piece}`)
+    await turn()
+  }
+  yield Buffer.from(']}')
+}
+
+function streamOf(
+  source: AsyncIterable<Uint8Array>,
+  { cut, whenOver }: Pick<Responding, 'cut' | 'whenOver'>,
+  release: () => void = () => {},
+): ReadableStream<Uint8Array> {
+  const iterator = source[Symbol.asyncIterator]()
   let isClosed = false
   const close = (): void => {
-    if (!isClosed) file.close?.()
+    if (!isClosed) release()
     isClosed = true
   }
+  /** Behind a read that is under way: its descriptor must not be another file's by then. */
+  const stop = async (): Promise<void> => {
+    await iterator.return?.()
+    close()
+  }
+  // Who reads the stream cancels it for a caller who leaves later, and not for one who has left.
+  whenOver(() => void stop().catch(cut))
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
       try {
@@ -118,9 +146,6 @@ function streamOf(file: ServedBytes, range: ByteRange, cut: Responding['cut']): 
         cut(error)
       }
     },
-    async cancel() {
-      await iterator.return?.()
-      close()
-    },
+    cancel: stop,
   })
 }

@@ -26,7 +26,7 @@ export interface NamedSchema<Schema extends z.ZodType = z.ZodType> {
 
 export const named = <Schema extends z.ZodType>(name: string, schema: Schema): NamedSchema<Schema> => ({ name, schema })
 
-/** What a route may answer when all is well. Errors are told in one shape, and are not declared one by one. */
+/** What a route may answer when all is well. */
 export interface AnswerSpec {
   readonly description: string
   readonly json?: NamedSchema
@@ -49,7 +49,7 @@ export interface RouteSpec<Params, Query, Body> {
   readonly tag: string
   readonly summary: string
   readonly description?: string
-  /** `open` needs no token; it is for health alone. */
+  /** `open` needs no token; it is for health and for the page about the API. */
   readonly scope: TokenScope | 'open'
   readonly params?: z.ZodType<Params>
   /** Values come as text; a name that is not known is refused. */
@@ -62,7 +62,7 @@ export interface RouteSpec<Params, Query, Body> {
   /** Request headers that the route looks at, for the document. */
   readonly headers?: Readonly<Record<string, string>>
   readonly answers: Readonly<Record<number, AnswerSpec>>
-  /** Codes that callers should expect beside those of every route. */
+  /** Codes that callers should expect beside those of every route: the document tells each status that can be answered. */
   readonly errors?: readonly ErrorCode[]
   /** The action in the audit log, for example `sandbox.create`. Default for all but GET: tag and method. */
   readonly audit?: string
@@ -99,6 +99,8 @@ export interface Call<Params = unknown, Query = unknown, Body = unknown> {
   readonly header: (name: string) => string | undefined
   /** One of many heavy ones that the caller wants beside others: what would only make it quicker is left out. */
   readonly isOfCrowd: boolean
+  /** The body, or a part of it, is in memory until then, and counts for as long. */
+  readonly holdBodyUntil: (over: Promise<unknown>) => void
   /** The whole raw body, bounded; only where `rawBody` is declared. */
   readonly bytes: () => Promise<Uint8Array>
 }

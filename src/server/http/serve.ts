@@ -10,6 +10,7 @@ import { openDeliveries } from './deliveries.ts'
 import { createDrain, type Running } from './drain.ts'
 import { createGate, type Entry } from './gate.ts'
 import { createHold } from './hold.ts'
+import { createBodyRoom } from './body-room.ts'
 import { createLanes } from './lanes.ts'
 import { createLeftovers } from './leftovers.ts'
 import { defaultLimits, type Limits } from './limits.ts'
@@ -21,9 +22,9 @@ import { watchPool } from './pool-metrics.ts'
 import { problemOf } from './problem.ts'
 import { noRoute, openRefusals } from './refusals.ts'
 import { respondProblem } from './respond.ts'
+import { newRequestId } from './request-id.ts'
 import { createRounds } from './rounds.ts'
 import { allRoutes } from './routes/all.ts'
-import { referenceRoute } from './routes/reference.ts'
 import { createPresence } from './presence.ts'
 import { createThrottle } from './throttle.ts'
 import { createTickets } from './tickets.ts'
@@ -72,7 +73,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   metrics.gauge('glovebox_runs_running', 'Runs at work.', () => opened.runs.running)
   metrics.gauge('glovebox_execs_running', 'Execs at work.', () => opened.execs.execs.running)
   const parts = {
-    routes: [...routes, referenceRoute(document)],
+    routes,
     authenticate: createAuthenticator(opened.desk),
     rules: { hosts, origins: new Set(options.allowOrigins), limits },
     limits,
@@ -88,9 +89,12 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     presence,
     hold,
     leftovers: createLeftovers(),
+    bodies: createBodyRoom(limits),
   }
   const app = createApp(parts)
   const entries = new WeakMap<object, Entry>()
+  /** Whose address is read, before anything else has its turn. */
+  let comingIn: Entry | undefined
   const route = getRequestListener(
     (request, env) => {
       const entry = entries.get(env.incoming)
@@ -101,23 +105,39 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
       overrideGlobalObjects: false,
       // What is left of a body is our own concern.
       autoCleanupIncoming: false,
-      errorHandler: () => respondProblem(problemOf(malformed(), 'req_none'), {}),
+      errorHandler: () => {
+        const requestId = comingIn?.requestId ?? newRequestId()
+        return respondProblem(problemOf(malformed(), requestId), { 'x-request-id': requestId })
+      },
     },
   )
   const note = (code: ErrorCode, requestId: string, actor = 'nobody'): void =>
     refusals.note({ code, actor, route: noRoute, requestId })
   const onRequest = createGate(parts, (entry, incoming, outgoing) => {
     entries.set(incoming, entry)
-    void Promise.resolve(route(incoming, outgoing)).finally(() => {
-      entry.leave()
+    comingIn = entry
+    const routed = Promise.resolve(route(incoming, outgoing))
+    comingIn = undefined
+    void routed.finally(() => {
       // One whose address is malformed never comes to the app.
-      if (entries.delete(incoming)) note(malformed().code, entry.requestId, entry.principal?.actor)
+      if (!entries.delete(incoming)) return
+      entry.leave()
+      note(malformed().code, entry.requestId, entry.principal?.actor)
     })
   })
   const onUpgrade = createUpgrader({ ...parts, tickets, onRequest })
   const listening = await listen(
     place,
-    { onRequest, onUpgrade, onUnreadable: note, isAnybodyThere: () => presence.isAnybodyThere() },
+    {
+      onRequest,
+      onUpgrade,
+      onUnreadable: note,
+      isAnybodyThere: () => presence.isAnybodyThere(),
+      onSentAway: (connections) => log.warn({ connections }, 'connections were sent away: too few descriptors'),
+      deliveries: parts.deliveries,
+      onStalled: () => log.warn({}, 'an answer was cut off: its reader takes nothing'),
+      onFault: (error) => log.error({ error: String(error) }, 'the listening socket has a fault'),
+    },
     limits,
   )
   for (const host of hostsOf(place, listening.port, options.allowHosts ?? [])) hosts.add(host)
@@ -125,8 +145,14 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   const { execs } = opened.execs
   const running: readonly Running[] = [
     { name: 'runs', count: () => opened.runs.running, stop: () => opened.runs.stop() },
-    { name: 'execs', count: () => execs.running, hold: () => execs.hold(), stop: () => execs.drain(0) },
-    { name: 'commands', count: () => opened.house.busy, stop: () => opened.house.close() },
+    {
+      name: 'execs',
+      count: () => execs.running,
+      hold: () => execs.hold(),
+      stop: () => execs.drain(0),
+      hurry: () => execs.hurry(),
+    },
+    { name: 'sandboxes', count: () => opened.house.atWork, stop: () => opened.house.close() },
   ]
   const stopAll = async (): Promise<void> => {
     log.info({ graceMs: options.graceMs }, 'draining')

@@ -2,6 +2,7 @@ import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
 import type { EventSource, StreamedEvent } from './answer.ts'
+import { defaultLimits } from './limits.ts'
 import { afterEvent, streamEvents, type StreamOptions } from './sse.ts'
 
 const options = (more: Partial<StreamOptions> = {}): StreamOptions & { readonly ends: number[] } => {
@@ -105,6 +106,13 @@ describe('streamEvents', () => {
     }
     const said = await textOf(endless, options({ stillGood: async () => false }))
     expect(said).toContain('TOKEN_REVOKED')
+  })
+
+  it('ends within a minute of its token by default: at a heartbeat, or when its reader takes something again', () => {
+    const { heartbeatMs, stalledMs } = defaultLimits
+    // A timer may ring a little early, and then looks only when it rings again; and what is known of a token is believed for 5 s.
+    expect(Math.max(2 * heartbeatMs, stalledMs) + 5000).toBeLessThanOrEqual(60_000)
+    expect(heartbeatMs).toBe(15_000)
   })
 
   it('ends with the server, and its source with it', async () => {

@@ -20,6 +20,26 @@ function enter(throttle: Throttle, who: string): () => void {
 }
 
 describe('throttle', () => {
+  it('forgets whoever has rested, however many there were', () => {
+    let at = 0
+    const throttle = createThrottle(limits, { isAlone: () => false }, patient, () => at)
+    const remembered: number[] = []
+    for (let count = 0; count < 20_000; count++) {
+      at += 10
+      enter(throttle, `address:${count}`)()
+      remembered.push(throttle.size)
+    }
+    // A request is earned again within a second here, and a hundred come in one.
+    expect(Math.max(...remembered)).toBeLessThan(2500)
+    const leave = throttle.enterStream('lasting')
+    for (let count = 0; count < 5000; count++) {
+      at += 10
+      enter(throttle, `other:${count}`)()
+    }
+    expect(() => throttle.enterStream('lasting')).toThrow('streams')
+    leave()
+  })
+
   it('a token has so many requests at a time, and others their own', () => {
     const throttle = createThrottle(limits, alone, patient, () => 0)
     const leave = enter(throttle, 'a')

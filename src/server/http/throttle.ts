@@ -19,12 +19,17 @@ export interface Throttle {
   enter(who: string): (() => void) | GloveboxError
   /** For an event stream, which lasts. Throws it. */
   enterStream(tokenId: string): () => void
+  /** Callers of whom anything is remembered. */
+  readonly size: number
 }
 
 /** Beside others, of somebody who was told to wait and did not. */
 const shareOfHeld = 0.2
 /** What it may have at once of that: else it would save up while it is held, and come with all of it in one moment. */
 const burstOfHeld = 32
+
+/** So many are gone through, and then again when there are twice as many as were left. */
+const manyUses = 1000
 
 type Kept = Pick<
   Limits,
@@ -45,7 +50,18 @@ export function createThrottle(
   const burstOf = (who: string): number =>
     wasHeld(who) && !isAlone(who) ? Math.min(limits.burst, burstOfHeld) : limits.burst
   const uses = new Map<string, Use>()
+  let sweepAt = manyUses
+  /** Whoever left before its credit was full again would stay, and strangers have as many addresses as they like. */
+  const sweep = (): void => {
+    const at = now()
+    for (const [who, { inFlight, streams, credit, creditAt }] of uses) {
+      const isRested = credit + ((at - creditAt) / 1000) * besideOthers * shareOfHeld >= limits.burst
+      if (inFlight === 0 && streams === 0 && isRested) uses.delete(who)
+    }
+    sweepAt = Math.max(manyUses, 2 * uses.size)
+  }
   const useOf = (tokenId: string): Use => {
+    if (uses.size >= sweepAt) sweep()
     const at = now()
     const use = uses.get(tokenId) ?? { inFlight: 0, streams: 0, credit: limits.burst, creditAt: at }
     use.credit = Math.min(burstOf(tokenId), use.credit + ((at - use.creditAt) / 1000) * rateOf(tokenId))
@@ -86,6 +102,9 @@ export function createThrottle(
       if (use.streams >= limits.streamsPerToken) throw tooMany('open streams', 5)
       use.streams += 1
       return leaving(tokenId, 'streams')
+    },
+    get size() {
+      return uses.size
     },
   }
 }

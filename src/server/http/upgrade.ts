@@ -6,13 +6,14 @@ import type { Duplex } from 'node:stream'
 import { WebSocketServer, type WebSocket } from 'ws'
 import { GloveboxError } from '../../errors/error.ts'
 import { renderForOperator } from '../../errors/render.ts'
-import type { AppParts } from './app.ts'
+import type { AppParts } from './in-hand.ts'
 import { requireScope } from './auth.ts'
 import { addressOf, type GateParts } from './gate.ts'
 import { guard } from './guard.ts'
+import { hasBody, requireHandshake } from './handshake.ts'
 import type { Principal } from './principal.ts'
 import { isFault, problemOf } from './problem.ts'
-import { refuseOnSocket } from './raw-answer.ts'
+import { leave, refuseOnSocket } from './raw-answer.ts'
 import { newRequestId } from './request-id.ts'
 import { check, queryOf, refuseQuery } from './request.ts'
 import type { Call, Route } from './route.ts'
@@ -24,7 +25,7 @@ export type UpgradeListener = (incoming: IncomingMessage, socket: Duplex, head: 
 
 interface UpgradeParts
   extends
-    Omit<AppParts, 'metrics' | 'leftovers' | 'lanes' | 'throttle'>,
+    Omit<AppParts, 'metrics' | 'leftovers' | 'lanes' | 'bodies' | 'throttle'>,
     Pick<GateParts, 'authenticate' | 'rules' | 'throttle'> {
   readonly tickets: Tickets
   /** For a request that offers to go on in another protocol than this one, and need not be taken at its word. */
@@ -45,9 +46,11 @@ export function createUpgrader(parts: UpgradeParts): UpgradeListener {
     handleProtocols: (offered) => (offered.has(terminalProtocol) ? terminalProtocol : false),
   })
   return (incoming, socket, head) => {
+    // SECURITY: Node has taken its own listener away, and without one whoever resets the connection ends the process.
+    // test/e2e/server-upgrades: "and resets the connection behind the answer leaves the server as it was: %s"
+    socket.on('error', () => {})
     const requestId = newRequestId()
     if (!isWebSocket(incoming)) return answerPlainly(incoming, socket, { requestId, parts })
-    socket.on('error', () => {})
     const asking: Asking = { requestId, parts }
     void admit(incoming, asking).then(
       (admitted) => {
@@ -63,15 +66,20 @@ export function createUpgrader(parts: UpgradeParts): UpgradeListener {
 const isWebSocket = ({ headers }: IncomingMessage): boolean => headers.upgrade?.toLowerCase() === 'websocket'
 
 /** Some clients offer HTTP/2 with every request. Node hands such a request over without its body, so only one that has none can be
- * answered. */
+ * answered. What Node does for a connection that it keeps is done here: it is read, ends with whoever leaves, and tells when there is room
+ * for more of the answer. */
 function answerPlainly(incoming: IncomingMessage, socket: Duplex, asking: Asking): void {
-  const { headers } = incoming
-  if (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0)
-    return refuse(unknownUpgrade(), { ...asking, socket, incoming })
+  if (hasBody(incoming)) return refuse(unknownUpgrade(), { ...asking, socket, incoming })
   const outgoing = new ServerResponse(incoming)
   outgoing.shouldKeepAlive = false
   outgoing.assignSocket(socket as Socket)
-  outgoing.once('finish', () => socket.end())
+  socket.on('drain', () => outgoing.emit('drain'))
+  socket.once('end', () => socket.destroy())
+  socket.resume()
+  outgoing.once('finish', () => {
+    socket.end()
+    leave(socket)
+  })
   asking.parts.onRequest(incoming, outgoing)
 }
 
@@ -96,6 +104,7 @@ async function admit(incoming: IncomingMessage, asking: Asking): Promise<Admitte
   const found = routeFor(path, parts.routes)
   if (parts.drain.isDraining) throw parts.drain.refusal()
   const { route, given } = found ?? missing()
+  requireHandshake(incoming)
   if (route.scope !== 'open') requireScope(principal, route.scope)
   if (route.query === undefined) refuseQuery(url)
   const call = callOf(incoming, {
@@ -193,6 +202,7 @@ function callOf(
       return Array.isArray(value) ? value[0] : value
     },
     isOfCrowd: false,
+    holdBodyUntil: () => {},
     bytes: () => Promise.resolve(new Uint8Array()),
   }
 }

@@ -7,6 +7,7 @@ import { fileRoutes } from './files.ts'
 import { provisionRoutes } from './provision.ts'
 import { healthRoutes, type HealthParts } from './health.ts'
 import { lifetimeRoutes, type LifetimeParts } from './lifetimes.ts'
+import { referenceRoutes } from './reference.ts'
 import { runFileRoutes } from './run-files.ts'
 import { runRoutes, type RunParts } from './runs.ts'
 import { sandboxRoutes, type SandboxParts } from './sandboxes.ts'
@@ -19,6 +20,7 @@ export interface RouteParts
 
 export const allRoutes = (parts: RouteParts): readonly Route[] => [
   ...healthRoutes(parts),
+  ...referenceRoutes(parts),
   ...sandboxRoutes(parts),
   ...shellRoutes(parts),
   ...terminalRoutes(parts),

@@ -10,6 +10,7 @@ import type { JournalPosition } from '../../../runtime/server/journal.ts'
 import type { HostedSandbox, SandboxHouse } from '../../../runtime/server/sandboxes.ts'
 import { empty, events, json, type StreamedEvent } from '../answer.ts'
 import { notFound } from '../principal.ts'
+import { asksForEvents } from '../request.ts'
 import { defineRoute, named, type RouteModule } from '../route.ts'
 import { hostedFor, sandboxIdSchema, sandboxParams } from './sandbox-words.ts'
 import { environmentSchema } from './sandboxes.ts'
@@ -97,10 +98,12 @@ export const commandRoutes: RouteModule<{ readonly house: SandboxHouse }> = ({ h
       const { background, ...asked } = call.body
       const options = optionsOf(asked)
       const command = commandIn(asked)
-      const follows = /\btext\/event-stream\b/.test(call.header('accept') ?? '')
+      const follows = asksForEvents(call.header('accept'))
       if (!follows && background !== true)
         return json(200, execOutput(await commands.run(command, { ...options, signal: call.signal })))
       const started = commands.start(command, options)
+      // SECURITY: it may be input that the command never reads. test/e2e/server-shares: "of a command counts until that has ended: %s"
+      call.holdBodyUntil(started.settled)
       await Promise.race([started.settled, nextTurn()])
       const location = `/sandboxes/${id}/commands/${started.execId}`
       if (!follows) return json(202, statusOf(started), { location })

@@ -1,6 +1,5 @@
 // Execs: one command each, with a record. The answer waits for the end of the command unless it is told not to; the command goes on
 // whatever happens to the connection.
-import { createHash } from 'node:crypto'
 import { closeSync, fstatSync } from 'node:fs'
 import { z } from 'zod'
 import {
@@ -10,19 +9,21 @@ import {
   execIdSchema,
   execRecordSchema,
   execRequestSchema,
+  skillIdSchema,
   type ExecRequest,
 } from '../../../contract/exec-record.ts'
 import { idSchema } from '../../../contract/run.ts'
-import { execStatuses, hasEnded, type ExecRow } from '../../../contract/store.ts'
+import { execStatuses, hasEnded, type ExecRow, type PageRequest } from '../../../contract/store.ts'
 import { GloveboxError } from '../../../errors/error.ts'
 import { beginning, isOver, parseCursor } from '../../../execs/cursor.ts'
 import type { Execs } from '../../../execs/execs.ts'
 import type { ServedExecs } from '../../../runtime/server/execs.ts'
-import { bytes, empty, events, json, type Answer, type ServedBytes, type StreamedEvent } from '../answer.ts'
+import { bytes, empty, events, json, list, type Answer, type ServedBytes, type StreamedEvent } from '../answer.ts'
 import { answerPage, pageQuery, type Lister } from '../cursor.ts'
+import { sha256OfJson } from '../json-pieces.ts'
 import { notFound, projectFor, visibleProject, type Principal } from '../principal.ts'
 import { readRange } from '../read-range.ts'
-import { serveRecorded } from '../recorded-file.ts'
+import { openRecordedFiles } from '../recorded-file.ts'
 import { defineRoute, named, type RouteModule } from '../route.ts'
 
 export interface ExecParts {
@@ -32,6 +33,8 @@ export interface ExecParts {
 
 const tag = 'execs'
 const maxBodyBytes = 32 * 1024 * 1024
+/** A page is made in one turn of the event loop, for which all others wait. */
+const mostPageText = 4 * 1024 * 1024
 const exec = named('Exec', execRecordSchema)
 const page = named('ExecPage', z.strictObject({ items: z.array(execRecordSchema), next_cursor: z.string().nullable() }))
 const artifacts = named('ExecArtifacts', execArtifactsSchema)
@@ -41,6 +44,7 @@ const keyForm = /^[\x21-\x7e]{1,255}$/
 
 export const execRoutes: RouteModule<ExecParts> = ({ execs: served, lister }) => {
   const { execs } = served
+  const recordedFiles = openRecordedFiles()
   const get = async (execId: string, principal: Principal): Promise<ExecRow> => {
     const row = await execs.find(execId)
     // SECURITY: an exec of another project is told as one that does not exist.
@@ -55,7 +59,7 @@ export const execRoutes: RouteModule<ExecParts> = ({ execs: served, lister }) =>
     principal: Principal,
   ): Promise<ServedBytes> => {
     const row = await get(execId, principal)
-    return serveRecord(execs.openArtifact(row, name, 'server').fd, name)
+    return serveRecord((await execs.openArtifact(row, name, 'server')).fd, name)
   }
 
   return [
@@ -76,7 +80,17 @@ export const execRoutes: RouteModule<ExecParts> = ({ execs: served, lister }) =>
         200: { description: 'It has ended.', json: exec },
         202: { description: 'It is in the queue, or runs.', json: exec },
       },
-      errors: ['INVALID_PATH', 'INVALID_ENV', 'POLICY_ESCALATION', 'IDEMPOTENCY_MISMATCH', 'NO_SPACE', 'DRAINING'],
+      errors: [
+        'INVALID_PATH',
+        'INVALID_ENV',
+        'POLICY_ESCALATION',
+        'POLICY_DENIED',
+        'IDEMPOTENCY_MISMATCH',
+        'QUOTA_EXCEEDED',
+        'NO_SPACE',
+        'DISK_READ_ONLY',
+        'DRAINING',
+      ],
       handle: async ({ body, query, principal, header, signal }) => {
         const waits = query.wait !== 'false'
         const key = header('idempotency-key')
@@ -89,10 +103,11 @@ export const execRoutes: RouteModule<ExecParts> = ({ execs: served, lister }) =>
           request: body,
           project: chosenProject(body, principal),
           key,
-          bodySha256: bodyHash(body),
+          // Of what was asked for, and not of how it was written; whether the answer waits is no part of it. Without a key, of nothing.
+          bodySha256: key === undefined ? '' : await sha256OfJson('POST /sandbox/execs', body),
           early: !waits,
         })
-        return answerExec(execs, (waits ? await execs.wait(row.exec_id, signal) : undefined) ?? row)
+        return answerExec(execs, waits ? await execs.wait(row.exec_id, signal) : row)
       },
     }),
     defineRoute({
@@ -105,11 +120,16 @@ export const execRoutes: RouteModule<ExecParts> = ({ execs: served, lister }) =>
         project_id: idSchema.optional(),
         task_id: idSchema.optional(),
         conversation_id: idSchema.optional(),
-        skill_id: z.string().min(1).max(128).optional(),
+        skill_id: skillIdSchema.optional(),
         status: z.enum(execStatuses).optional(),
         ...pageQuery,
       }),
-      answers: { 200: { description: 'Newest first.', json: page } },
+      answers: {
+        200: {
+          description: 'Newest first. A page ends sooner than was asked for where its execs have long commands.',
+          json: page,
+        },
+      },
       errors: ['INVALID_CURSOR'],
       handle: async ({ query, principal }) => {
         const { project_id, status, limit, cursor, ...filter } = query
@@ -118,7 +138,7 @@ export const execRoutes: RouteModule<ExecParts> = ({ execs: served, lister }) =>
           project_id: visibleProject(principal, project_id),
           status: status === undefined ? undefined : [status],
         }
-        const look = (asked: Parameters<Execs['list']>[1]) => execs.list(wanted, asked)
+        const look = (asked: PageRequest) => execs.list(wanted, { ...asked, mostText: mostPageText })
         const asked = { list: tag, principal, query: { limit, cursor } }
         return json(200, await answerPage(lister, asked, look, (row) => execs.record(row)))
       },
@@ -139,7 +159,7 @@ export const execRoutes: RouteModule<ExecParts> = ({ execs: served, lister }) =>
       tag,
       summary: 'Follow an exec: its states and its output.',
       description:
-        'From the beginning, or behind `Last-Event-ID`: every byte that was kept, once. The last event is `end`; a reader that has it already is answered with 204.',
+        'From the beginning, or behind `Last-Event-ID`: every byte that was kept, once. The last event is `end`; a reader that has it already is answered with 204. An id that the stream cannot have given, as one behind what was kept, is refused.',
       scope: 'read',
       params,
       headers: { 'Last-Event-ID': 'The id of the last event that was read.' },
@@ -149,9 +169,10 @@ export const execRoutes: RouteModule<ExecParts> = ({ execs: served, lister }) =>
       },
       errors: ['INVALID_CURSOR'],
       handle: async ({ params: { exec_id }, principal, header }) => {
-        await get(exec_id, principal)
+        const row = await get(exec_id, principal)
         const last = header('last-event-id')
         const from = last === undefined ? beginning : parseCursor(last)
+        execs.refuseBeyond(row, from)
         return isOver(from) ? empty() : events((signal) => told(execs.stream(exec_id, from, signal)))
       },
     }),
@@ -200,7 +221,7 @@ export const execRoutes: RouteModule<ExecParts> = ({ execs: served, lister }) =>
       params,
       answers: { 200: { description: 'Without hashes of the command’s files while it runs.', json: artifacts } },
       handle: async ({ params: { exec_id }, principal }) =>
-        json(200, await execs.artifacts(await get(exec_id, principal))),
+        list(await execs.artifacts(await get(exec_id, principal)), 'entries'),
     }),
     defineRoute({
       method: 'get',
@@ -208,18 +229,27 @@ export const execRoutes: RouteModule<ExecParts> = ({ execs: served, lister }) =>
       tag,
       summary: 'One file of an exec.',
       description:
-        'Where the command left a file with the name of a record, `by=guest` asks for that one. When the exec has ended, what is not as it was recorded then is refused with ARTIFACT_CHANGED, also in part.',
+        'Where the command left a file with the name of a record, `by=guest` asks for that one. When the exec has ended, what is not as it was recorded then, or was not recorded, is refused with ARTIFACT_CHANGED, also in part; and with RECORD_DAMAGED where its manifest.json cannot be read.',
       scope: 'read',
       params: z.strictObject({ exec_id: execIdSchema, path: z.string().min(1).max(4096) }),
       query: z.strictObject({ by: z.enum(['server', 'guest']).optional() }),
       headers: { Range: 'One range of bytes.' },
       answers: { 200: { description: 'All of it.', bytes: true }, 206: { description: 'The range.', bytes: true } },
-      errors: ['INVALID_PATH', 'LINK_REFUSED', 'NOT_A_FILE', 'ARTIFACT_CHANGED', 'RANGE_NOT_SATISFIABLE'],
+      errors: [
+        'INVALID_PATH',
+        'LINK_REFUSED',
+        'NOT_A_FILE',
+        'IS_A_DIRECTORY',
+        'NOT_A_DIRECTORY',
+        'ARTIFACT_CHANGED',
+        'RECORD_DAMAGED',
+        'RANGE_NOT_SATISFIABLE',
+      ],
       handle: async ({ params: { exec_id, path }, query: { by }, principal, header }) => {
         const row = await get(exec_id, principal)
-        const { fd, by: owner, recorded } = execs.openArtifact(row, path, by)
+        const { fd, by: owner, recorded } = await execs.openArtifact(row, path, by)
         if (owner === 'server') return bytes(serveRecord(fd, path), header('range'))
-        return bytes(await serveRecorded({ fd, path, recorded, hint: changedHint }), header('range'))
+        return bytes(await recordedFiles.serve({ fd, path, recorded, hint: changedHint }), header('range'))
       },
     }),
     defineRoute({
@@ -247,12 +277,6 @@ function chosenProject({ project_id, task_ref }: ExecRequest, principal: Princip
   if (project_id !== undefined || principal.project !== null) return projectFor(principal, project_id)
   return projectFor(principal, task_ref?.conversation_id)
 }
-
-/** Of what was asked for, and not of how it was written: whether the answer waits is no part of it. */
-const bodyHash = (body: ExecRequest): string =>
-  createHash('sha256')
-    .update(`POST /sandbox/execs\n${JSON.stringify(body)}`)
-    .digest('hex')
 
 async function* told(source: ReturnType<Execs['stream']>): AsyncGenerator<StreamedEvent> {
   for await (const { id, event: data } of source) yield { id, event: data.type, data }

@@ -2,6 +2,7 @@
 // an orchestrator without one, and they say nothing but yes or no.
 import { z } from 'zod'
 import type { Store } from '../../../contract/store.ts'
+import { isFirstThere, type ServedBackends } from '../../../runtime/server/backends.ts'
 import type { SandboxHouse } from '../../../runtime/server/sandboxes.ts'
 import { json, text } from '../answer.ts'
 import type { Drain } from '../drain.ts'
@@ -13,6 +14,7 @@ export interface HealthParts {
   readonly drain: Drain
   readonly metrics: Metrics
   readonly store: Pick<Store, 'health'>
+  readonly backends: Pick<ServedBackends, 'get'>
   readonly document: () => OpenApiDocument
   readonly house: SandboxHouse
 }
@@ -45,7 +47,9 @@ const pool = named(
 const anyObject = named('OpenApiDocument', z.looseObject({}))
 const metricsType = 'text/plain'
 
-export const healthRoutes: RouteModule<HealthParts> = ({ drain, metrics, store, document, house }) => [
+export const healthRoutes: RouteModule<HealthParts> = (parts) => routesOf(parts, lookTogether(parts))
+
+const routesOf = ({ drain, metrics, document, house }: HealthParts, isWell: () => Promise<boolean>) => [
   defineRoute({
     method: 'get',
     path: '/healthz',
@@ -63,15 +67,15 @@ export const healthRoutes: RouteModule<HealthParts> = ({ drain, metrics, store, 
     scope: 'open',
     answers: {
       200: { description: 'Yes.', json: readiness },
-      503: { description: 'No: it is about to stop, or its database does not answer.', json: readiness },
+      503: {
+        description:
+          'No: it is about to stop, its database does not answer, or its backend is not there or does not answer.',
+        json: readiness,
+      },
     },
     handle: async () => {
       if (drain.isDraining) return json(503, { status: 'draining' })
-      const isWell = await store.health().then(
-        () => true,
-        () => false,
-      )
-      return isWell ? json(200, { status: 'ready' }) : json(503, { status: 'degraded' })
+      return (await isWell()) ? json(200, { status: 'ready' }) : json(503, { status: 'degraded' })
     },
   }),
   defineRoute({
@@ -104,3 +108,20 @@ export const healthRoutes: RouteModule<HealthParts> = ({ drain, metrics, store, 
     handle: async () => json(200, document()),
   }),
 ]
+
+// SECURITY: strangers may ask, as often as they like, and each look asks the database.
+// src/server/http/routes/health.test.ts: "however many ask at once, there is one look at a time"
+function lookTogether({ store, backends }: Pick<HealthParts, 'store' | 'backends'>): () => Promise<boolean> {
+  const look = async (): Promise<boolean> => {
+    const [hasStore, hasBackend] = await Promise.all([
+      store.health().then(
+        () => true,
+        () => false,
+      ),
+      isFirstThere(backends),
+    ])
+    return hasStore && hasBackend
+  }
+  let looking: Promise<boolean> | undefined
+  return () => (looking ??= look().finally(() => (looking = undefined)))
+}

@@ -1,6 +1,7 @@
 // The life of a sandbox beside its use: parked, renewed, paused, resumed, forked, and kept as a snapshot that others begin with.
 import { z } from 'zod'
 import { forkMethods } from '../../../contract/fork.ts'
+import { newSandboxId } from '../../../contract/ids.ts'
 import type { SnapshotRecord } from '../../../runtime/pool/snapshots.ts'
 import type { Once } from '../../../runtime/server/idempotency.ts'
 import type { SandboxHouse } from '../../../runtime/server/sandboxes.ts'
@@ -30,6 +31,7 @@ export interface LifetimeParts {
 
 const tag = 'sandboxes'
 const mostForks = 100
+const ofManyUnderOneKey = ['IDEMPOTENCY_MISMATCH', 'CONFLICT'] as const
 
 const usage = named(
   'SandboxUsage',
@@ -210,13 +212,13 @@ const forkRoutes: RouteModule<LifetimeParts> = ({ house, once }) => [
     body: forkRequest,
     headers: { 'Idempotency-Key': 'So many sandboxes, however often it is sent.' },
     answers: { 201: { description: 'All of them are ready.', json: forks } },
-    errors: ['BUSY', 'QUOTA_EXCEEDED', 'CAPACITY_EXCEEDED', 'POLICY_ESCALATION', 'NO_SPACE', 'IDEMPOTENCY_MISMATCH'],
+    errors: ['BUSY', 'QUOTA_EXCEEDED', 'CAPACITY_EXCEEDED', 'POLICY_ESCALATION', 'NO_SPACE', ...ofManyUnderOneKey],
     handle: async (call) => {
       const { params, body, principal } = call
       const { id, project } = hostedFor(house, params.sandbox_id, principal)
       const asked = { count: body.count ?? 1, lifeMs: body.lifeMs, tokenId: principal.tokenId }
-      const made = await once.perform(onceRequest(call, project), async () =>
-        (await house.fork(id, asked)).map(detailOf),
+      const made = await once.perform(onceRequest(call, project, newSandboxId), async ({ subject: seed }) =>
+        (await house.fork(id, { ...asked, seed })).map(detailOf),
       )
       return json(201, { items: made })
     },
@@ -236,12 +238,14 @@ const snapshotRoutes: RouteModule<LifetimeParts> = ({ house, snapshots, once, li
     body: snapshotRequest,
     headers: { 'Idempotency-Key': 'One snapshot, however often it is sent.' },
     answers: { 201: { description: 'It is kept until it is deleted.', json: snapshotShape } },
-    errors: ['BUSY', 'NO_SPACE', 'IDEMPOTENCY_MISMATCH'],
+    errors: ['BUSY', 'QUOTA_EXCEEDED', 'NO_SPACE', 'IDEMPOTENCY_MISMATCH'],
     handle: async (call) => {
       const { params, body, principal } = call
       const { id, project } = hostedFor(house, params.sandbox_id, principal)
-      const take = async () => shown(await snapshots.take(id, body.name ?? null))
-      const made = await once.perform(onceRequest(call, project), take)
+      const asOnce = onceRequest(call, project, () => snapshots.reserve())
+      const take = (snapshotId: string) =>
+        snapshots.take(id, { name: body.name ?? null, tokenId: principal.tokenId, snapshotId })
+      const made = await once.perform(asOnce, async ({ subject }) => shown(await take(subject)))
       return json(201, made, { location: `/snapshots/${made.id}` })
     },
   }),

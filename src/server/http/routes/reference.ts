@@ -2,18 +2,24 @@
 import { text } from '../answer.ts'
 import type { OpenApiDocument } from '../openapi.ts'
 import { referencePage, referencePolicy } from '../reference-page.ts'
-import { defineRoute, type Route } from '../route.ts'
+import { defineRoute, type RouteModule } from '../route.ts'
 
-export function referenceRoute(document: OpenApiDocument): Route {
-  const page = referencePage(document)
-  return defineRoute({
-    method: 'get',
-    path: '/docs',
-    tag: 'health',
-    summary: 'The API for people.',
-    scope: 'open',
-    answers: { 200: { description: 'A page.', text: 'text/html' } },
-    handle: async () =>
-      text(page, { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': referencePolicy }),
-  })
+export const referenceRoutes: RouteModule<{ readonly document: () => OpenApiDocument }> = ({ document }) => {
+  // It is in the document itself, so there is no page before there is a document.
+  let page: string | undefined
+  return [
+    defineRoute({
+      method: 'get',
+      path: '/docs',
+      tag: 'health',
+      summary: 'The API for people.',
+      scope: 'open',
+      answers: { 200: { description: 'A page.', text: 'text/html' } },
+      handle: async () =>
+        text((page ??= referencePage(document())), {
+          'content-type': 'text/html; charset=utf-8',
+          'content-security-policy': referencePolicy,
+        }),
+    }),
+  ]
 }

@@ -5,7 +5,7 @@ import { idSchema, newRunId, runRecordSchema, runStatuses } from '../../../contr
 import type { RunRow } from '../../../contract/store.ts'
 import { projectSchema } from '../../../contract/token.ts'
 import { GloveboxError } from '../../../errors/error.ts'
-import { readDetails } from '../../../runtime/runs/details.ts'
+import { readStanding } from '../../../runtime/runs/details.ts'
 import { approve, sendBack } from '../../../runtime/runs/review.ts'
 import { answerRun, cancelRun } from '../../../runtime/runs/words.ts'
 import type { Once } from '../../../runtime/server/idempotency.ts'
@@ -14,6 +14,7 @@ import { json } from '../answer.ts'
 import { answerPage, pageQuery, type Lister } from '../cursor.ts'
 import { projectFor, visibleProject, type Principal } from '../principal.ts'
 import { defineRoute, named, type RouteModule } from '../route.ts'
+import { onceRequest } from './once-request.ts'
 import { runDetail, runFor, runParams, runSummary, summaryOf } from './run-words.ts'
 import { environmentSchema } from './sandboxes.ts'
 
@@ -48,7 +49,9 @@ const request = named(
       .optional(),
     review: z.boolean().optional(),
     title: z.string().min(1).max(500).optional(),
-    run_id: idSchema.optional(),
+    run_id: idSchema
+      .optional()
+      .describe('Default: one of chance. Ids are those of the whole server, so one that can be guessed may be taken.'),
     session_id: idSchema.optional(),
     task_id: idSchema.optional(),
     revises: idSchema.optional().describe('A run that was sent back, and is done again.'),
@@ -68,6 +71,7 @@ export const runRoutes: RouteModule<RunParts> = ({ runs, once, lister }) => {
     decide: (row: RunRow) => Promise<Value>,
   ): Promise<Value> => {
     const row = await runFor(runs, runId, principal)
+    await runs.whenAtRest(row)
     try {
       return await decide(row)
     } finally {
@@ -86,23 +90,35 @@ export const runRoutes: RouteModule<RunParts> = ({ runs, once, lister }) => {
       body: request,
       headers: { 'Idempotency-Key': 'One run, however often it is sent.' },
       answers: { 201: { description: 'It is made, and goes on.', json: runSummary } },
-      errors: ['POLICY_ESCALATION', 'ALREADY_EXISTS', 'IDEMPOTENCY_MISMATCH', 'BACKEND_UNAVAILABLE'],
-      handle: async ({ body, principal, header, bodySha256 }) => {
+      errors: [
+        'INVALID_ENV',
+        'POLICY_ESCALATION',
+        'POLICY_UNENFORCEABLE',
+        'ALREADY_EXISTS',
+        'ILLEGAL_TRANSITION',
+        'RECORD_DAMAGED',
+        'IDEMPOTENCY_MISMATCH',
+        'BACKEND_UNAVAILABLE',
+        'SECRET_UNAVAILABLE',
+      ],
+      handle: async (call) => {
+        const { body, principal } = call
         const project = projectFor(principal, body.project)
-        const runId = body.run_id ?? newRunId()
         const revised = body.revises === undefined ? undefined : await runFor(runs, body.revises, principal)
         const prompt = body.prompt ?? (revised === undefined ? undefined : '')
         if (prompt === undefined)
           throw new GloveboxError('INVALID_INPUT', 'Cannot start the run: there is no prompt', {
             facts: { fields: ['prompt'] },
           })
-        const once_ = { project, key: header('idempotency-key'), bodySha256, subject: runId }
-        const { run_id: _, session_id: sessionId, task_id: taskId, revises: _revises, ...rest } = body
-        const made = await once.perform(once_, async () =>
-          summaryOf(
-            await runs.create({ ...rest, prompt, project, runId, sessionId, taskId, revises: revised?.directory }),
-          ),
-        )
+        const { run_id: chosen, session_id: sessionId, task_id: taskId, revises: _revises, ...rest } = body
+        const isChosen = chosen !== undefined
+        const asked = { ...onceRequest(call, project, () => chosen ?? newRunId()), isChosen }
+        const made = await once.perform(asked, async ({ subject: runId, ...bound }) => {
+          const revises = revised?.directory
+          const { tokenId } = principal
+          const wanted = { ...rest, prompt, project, tokenId, runId, sessionId, taskId, revises }
+          return summaryOf(await runs.createOnce(wanted, { ...bound, isChosen }))
+        })
         return json(201, made, { location: `/runs/${made.run_id}` })
       },
     }),
@@ -139,17 +155,11 @@ export const runRoutes: RouteModule<RunParts> = ({ runs, once, lister }) => {
       answers: { 200: { description: 'The run.', json: runDetail } },
       handle: async ({ params, principal }) => {
         const row = await runFor(runs, params.run_id, principal)
-        const details = await readDetails(row.directory, 0)
-        return json(200, {
-          project: row.project_id,
-          record: details.record,
-          integrity: details.integrity,
-          crashed: details.isCrashed,
-          events: details.events,
-          questions: details.questions,
-          deliverables: details.task?.deliverables ?? [],
-          summary: details.summary,
-        })
+        const standing = await readStanding(row.directory, 0)
+        const { integrity, isCrashed: crashed, events, questions, task, summary } = standing
+        const deliverables = task?.deliverables ?? []
+        const told = { integrity, crashed, events, questions, deliverables, summary }
+        return json(200, { project: row.project_id, record: standing.record, ...told })
       },
     }),
     defineRoute({

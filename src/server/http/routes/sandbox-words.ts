@@ -38,7 +38,14 @@ const descriptionSchema = z.strictObject({
 })
 
 export const sandboxStates = ['active', 'warm', 'resting', 'paused'] as const
-export const metadataSchema = z.record(z.string().min(1).max(200), z.string().max(4096))
+const metadataSchema = z.record(z.string().min(1).max(200), z.string().max(4096))
+/** They are in every list of sandboxes, of which a page has many. */
+const mostMetadataBytes = 16 * 1024
+export const givenMetadataSchema = metadataSchema.refine(
+  (given) =>
+    Object.entries(given).reduce((sum, pair) => sum + Buffer.byteLength(pair.join('')), 0) <= mostMetadataBytes,
+  `names and values may have ${mostMetadataBytes} bytes together`,
+)
 
 const head = {
   id: sandboxIdSchema,

@@ -17,7 +17,7 @@ import { namedMountSchema } from './provision.ts'
 import {
   detailOf,
   hostedFor,
-  metadataSchema,
+  givenMetadataSchema,
   sandboxDetail,
   sandboxParams,
   sandboxStates,
@@ -35,7 +35,8 @@ const tag = 'sandboxes'
 /** Files pass through an action as base64, so its body may be larger than others. */
 const maxActionBytes = 24 * 1024 * 1024
 
-export const environmentSchema = z.record(z.string().max(128), z.string().max(131_072))
+/** What cannot be passed on is refused in its own words, INVALID_ENV, where it would be. */
+export const environmentSchema = z.record(z.string(), z.string())
 
 const request = named(
   'SandboxRequest',
@@ -57,7 +58,9 @@ const request = named(
       .max(500)
       .optional()
       .describe('The same key gives the same sandbox of the project; the other fields count where there is none yet.'),
-    metadata: metadataSchema.optional().describe('For people and for lists; nothing of it reaches the guest.'),
+    metadata: givenMetadataSchema
+      .optional()
+      .describe('For people and for lists, 16 KiB at most; nothing of it reaches the guest.'),
     layout: z
       .enum(layoutNames)
       .optional()
@@ -92,6 +95,9 @@ const actionRequest = named(
 )
 const actionResult = named('ActionResult', z.strictObject({ output: z.unknown() }))
 
+const shown = ({ isNew, detail }: { readonly isNew: boolean; readonly detail: ReturnType<typeof detailOf> }) =>
+  json(isNew ? 201 : 200, detail, { location: `/sandboxes/${detail.id}` })
+
 export const sandboxRoutes: RouteModule<SandboxParts> = ({ house, once, lister }) => [
   defineRoute({
     method: 'post',
@@ -125,19 +131,22 @@ export const sandboxRoutes: RouteModule<SandboxParts> = ({ house, once, lister }
       const { body, principal } = call
       const { mounts: offered, ...rest } = body
       const project = projectFor(principal, body.project)
-      const { isNew, detail } = await once.perform(onceRequest(call, project), async () => {
-        const { hosted, isNew: isMade } = await house.acquire({
-          ...rest,
-          offered,
-          project,
-          tokenId: principal.tokenId,
-          isUnhurried: call.isOfCrowd,
-        })
+      const asked = { ...rest, offered, project, tokenId: principal.tokenId, isUnhurried: call.isOfCrowd }
+      const acquire = async (id?: string) => {
+        const { hosted, isNew: isMade } = await house.acquire({ ...asked, id })
         // Within: a key must keep no answer that was taken back, and its repetition makes nothing that could be.
         await whenRecorded(async () => (isMade ? house.destroy(hosted.id) : undefined))
-        return { isNew: isMade, detail: detailOf(hosted) }
-      })
-      return json(isNew ? 201 : 200, detail, { location: `/sandboxes/${detail.id}` })
+        // Without a key of its own it was made by this very request, now or when that was sent before.
+        return { isNew: isMade || body.key === undefined, detail: detailOf(hosted) }
+      }
+      if (call.header('idempotency-key') === undefined) return shown(await acquire())
+      const reserved = house.reserve({ project, key: body.key })
+      try {
+        const asOnce = onceRequest(call, project, () => reserved.id)
+        return shown(await once.perform(asOnce, ({ subject }) => acquire(subject)))
+      } finally {
+        await reserved.giveBack()
+      }
     },
   }),
   defineRoute({
@@ -199,7 +208,7 @@ export const sandboxRoutes: RouteModule<SandboxParts> = ({ house, once, lister }
     body: actionRequest,
     maxBodyBytes: maxActionBytes,
     answers: { 200: { description: "The action's output.", json: actionResult } },
-    errors: ['UNKNOWN_ACTION', 'OUTSIDE_MOUNTS', 'READ_ONLY', 'SANDBOX_GONE', 'CONFLICT'],
+    errors: ['UNKNOWN_ACTION', 'OUTSIDE_MOUNTS', 'READ_ONLY', 'QUOTA_EXCEEDED', 'SANDBOX_GONE', 'CONFLICT'],
     handle: async ({ params, body, principal, signal }) => {
       const { sandbox, takeUpload } = hostedFor(house, params.sandbox_id, principal)
       if (findAction(body.action)?.effect === 'write') takeUpload(JSON.stringify(body.input ?? null).length)

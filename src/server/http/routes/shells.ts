@@ -5,9 +5,10 @@ import type { ShellOpenOptions } from '../../../contract/shell.ts'
 import { customarySize } from '../../../contract/terminal.ts'
 import type { SandboxHouse } from '../../../runtime/server/sandboxes.ts'
 import type { HostedCommand } from '../../../runtime/server/commands.ts'
-import { asShellResult, openShellCommands, type NumberedCommands } from '../../../runtime/server/shell-commands.ts'
+import { asShellResult, type NumberedCommands } from '../../../runtime/server/shell-commands.ts'
 import { empty, events, json } from '../answer.ts'
 import type { Principal } from '../principal.ts'
+import { asksForEvents } from '../request.ts'
 import { defineRoute, named, type RouteModule } from '../route.ts'
 import { eventsOf, knownCommand, positionOf } from './commands.ts'
 import { hostedFor, sandboxParams } from './sandbox-words.ts'
@@ -68,10 +69,9 @@ const waitQuery = z.strictObject({
 type CommandOf = z.infer<typeof commandParams>
 
 export const shellRoutes: RouteModule<ShellParts> = ({ house }) => {
-  const commands = openShellCommands()
   const commandsOf = async (params: z.infer<typeof shellParams>, principal: Principal) => {
     const found = await shellFor(house, params, principal)
-    return commands.of(found.hosted.sandbox, requireCommands(found))
+    return house.shellCommands.of(found.hosted.sandbox, requireCommands(found))
   }
   const commandFor = async ({ number, ...shell }: CommandOf, principal: Principal) =>
     knownCommand((await commandsOf(shell, principal)).find(number))
@@ -191,10 +191,10 @@ const commandRoutes = ({ house, commandsOf, commandFor }: CommandParts) => [
     errors: ['POLICY_ESCALATION', 'SANDBOX_GONE', 'SHELL_CLOSED', 'CANCELLED', 'BOUNDARY_FAILED'],
     handle: async ({ params, principal, body, header, signal }) => {
       const options = body.timeoutMs === undefined ? {} : { timeoutMs: body.timeoutMs }
-      const follows = /\btext\/event-stream\b/.test(header('accept') ?? '')
+      const follows = asksForEvents(header('accept'))
       if (!follows && body.background !== true) {
-        const shell = requireCommands(await shellFor(house, params, principal))
-        return json(200, resultOf(await shell.exec(body.command, { ...options, signal })))
+        const commands = await commandsOf(params, principal)
+        return json(200, resultOf(await commands.run(body.command, { ...options, signal })))
       }
       const { number, command } = await (await commandsOf(params, principal)).start(body.command, options)
       const location = `/sandboxes/${params.sandbox_id}/shells/${params.shell_id}/commands/${number}`
