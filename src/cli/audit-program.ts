@@ -15,7 +15,7 @@ const exitCodes = `Exit code: 0 ok, 10 unsigned tail, 11 torn tail, 12 truncated
 export function addAudit(program: Command, options: ProgramOptions): void {
   const audit = program
     .command('audit')
-    .summary('verify and read the log of everything that was done')
+    .summary('verify and read the log of runs, of tokens and of what a server did')
     .description(
       `Verifies and reads the hash-chained audit log of the state directory, or a copy of it.\n\n${exitCodes}`,
     )

@@ -3,7 +3,7 @@ import type { ExecResult } from '../contract/exec.ts'
 import { isGloveboxError } from '../errors/error.ts'
 import type { FinishedRun } from '../runtime/runs/start.ts'
 
-export const ourFailure = 125
+const ourFailure = 125
 const usage = 2
 const failed = 1
 const authentication = 4

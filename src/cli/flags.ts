@@ -111,7 +111,7 @@ export function collectEnvironment(
 
 const networks = ['none', 'full'] as const
 
-export function parseNetwork(text: string): 'none' | 'full' {
+function parseNetwork(text: string): 'none' | 'full' {
   const mode = networks.find((known) => known === text)
   if (mode !== undefined) return mode
   throw new GloveboxError('INVALID_INPUT', `Cannot read --net: "${text}" is not a network mode.`, {

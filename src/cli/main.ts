@@ -2,11 +2,12 @@
 // Promises: data on stdout, everything else on stderr; no stack without --debug; no prompt; no colour outside a terminal.
 // It decides nothing about safety and knows no backend.
 import { type Command, CommanderError } from 'commander'
-import { renderForOperator } from '../errors/render.ts'
+import { GloveboxError } from '../errors/error.ts'
 import { colourRefused } from '../runtime/terminal.ts'
 import { type CommandName, exitCodeForError, exitCodeForUsage, exitCodeWithLoss } from './exit.ts'
-import { errorLines, type Face, jsonLine } from './output.ts'
-import { buildProgram, type Chosen, type ProgramOptions } from './program.ts'
+import { laterWords } from './later-words.ts'
+import { errorLines, type Face, jsonLine, shownError } from './output.ts'
+import { buildProgram, misuse, type Chosen, type ProgramOptions } from './program.ts'
 import { openSink } from './sink.ts'
 
 export async function main(argv: readonly string[]): Promise<number> {
@@ -25,55 +26,70 @@ async function perform(argv: readonly string[], face: Face): Promise<number> {
   // Until the arguments are understood, these are the best guess of how to report that they are not.
   let flags: Chosen['flags'] = { json: own.includes('--json'), debug: own.includes('--debug') }
   try {
-    const chosen = await understand(argv, face)
+    const chosen = await understand(argv, face, flags)
     if (typeof chosen === 'number') return chosen
     flags = { ...chosen.flags, debug: chosen.flags.debug === true || own[0] === '--debug' }
-    return await chosen.run({ face, directory: process.cwd() })
+    return await chosen.run({ face, directory: currentDirectory() })
   } catch (error) {
-    if (flags.json === true) await face.out.write(jsonLine({ error: renderForOperator(error) }))
+    if (flags.json === true) await face.out.write(jsonLine({ error: shownError(error) }))
     await face.err.write(errorLines(error, { debug: flags.debug === true }))
     return exitCodeForError(error, commandOf(own))
   }
 }
 
 /** The chosen command, or an exit code where the arguments themselves were the answer: help, version, misuse. */
-async function understand(argv: readonly string[], face: Face): Promise<Chosen | number> {
+async function understand(argv: readonly string[], face: Face, flags: Chosen['flags']): Promise<Chosen | number> {
   const printed: Promise<void>[] = []
   let chosen: Chosen | undefined
   const options: ProgramOptions = {
     first: argv[0],
-    directory: process.cwd(),
+    directory: currentDirectory(),
     print: { out: (text) => printed.push(face.out.write(text)), err: (text) => printed.push(face.err.write(text)) },
     choose: (one) => (chosen = one),
   }
   const program = buildProgram(options)
   await addWordsOf(ownArguments(argv), program, options)
   try {
-    program.parse([...argv], { from: 'user' })
+    program.parse([...(unknownHelp(ownArguments(argv), program) ?? argv)], { from: 'user' })
   } catch (error) {
     await Promise.all(printed)
     if (!(error instanceof CommanderError)) throw error
-    return error.exitCode === 0 ? 0 : exitCodeForUsage(commandOf(ownArguments(argv)))
+    if (error.exitCode === 0) return 0
+    // Help that was printed in place of an answer is no complaint.
+    if (flags.json === true && error.code !== 'commander.help')
+      await face.out.write(jsonLine({ error: shownError(misuse(error.message)) }))
+    return exitCodeForUsage(commandOf(ownArguments(argv)))
   }
   await Promise.all(printed)
   return chosen ?? exitCodeForUsage(undefined)
 }
 
-/** Words that are many, and that most commands do not need. */
+/** A directory can be removed while a shell stands in it. */
+function currentDirectory(): string {
+  try {
+    return process.cwd()
+  } catch (error) {
+    throw new GloveboxError('NOT_FOUND', 'Cannot work in the current directory: it is no longer there', {
+      hint: 'Change to a directory that is: cd "$HOME". If it was made anew: cd "$PWD".',
+      operatorDetail: error instanceof Error ? error.message : String(error),
+    })
+  }
+}
+
+/** Commander shows the help of everything to who asks for that of a command that is not there. The command alone is refused as unknown. */
+function unknownHelp(own: readonly string[], program: Command): readonly string[] | undefined {
+  const [help, word] = own.filter((each) => !each.startsWith('-'))
+  if (help !== 'help' || word === undefined || word === 'help') return undefined
+  return program.commands.some((known) => known.name() === word) ? undefined : [word]
+}
+
 async function addWordsOf(own: readonly string[], program: Command, options: ProgramOptions): Promise<void> {
   const words = own.filter((word) => !word.startsWith('-'))
   const word = words[0] === 'help' ? words[1] : words[0]
   const command = program.commands.find((known) => known.name() === word)
   if (command === undefined) return
-  if (word === 'shell') (await import('./shell-program.ts')).addShell(command, options)
-  if (word === 'run') (await import('./run-program.ts')).addRun(command, options)
-  if (word === 'runs') (await import('./runs-program.ts')).addRuns(command, options)
-  if (word === 'ps') (await import('./pool-program.ts')).addPs(command, options)
-  if (word === 'stop') (await import('./pool-program.ts')).addStop(command, options)
-  if (word === 'prune') (await import('./pool-program.ts')).addPrune(command, options)
-  if (word === 'stats') (await import('./pool-program.ts')).addStats(command, options)
-  if (word === 'serve') (await import('./serve-program.ts')).addServe(command, options)
-  if (word === 'token') (await import('./serve-program.ts')).addToken(command, options)
+  const addWords = await laterWords[command.name()]?.()
+  addWords?.(command, options)
 }
 
 /** Up to `--`: what stands behind it belongs to the guest's command. */

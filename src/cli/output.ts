@@ -18,8 +18,19 @@ export function printable(text: string): string {
   return text.replace(unprintable, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
-export function errorLines(error: unknown, options: { readonly debug: boolean }): string {
+const tokenCodes: ReadonlySet<string> = new Set(['UNAUTHENTICATED', 'TOKEN_EXPIRED', 'TOKEN_REVOKED'])
+const tokenHint =
+  'The token is that of GLOVEBOX_TOKEN, or of the file that --token-file or GLOVEBOX_TOKEN_FILE names. On the host of the server, `glovebox token create` makes one.'
+
+/** A server speaks to whoever sends a header; here it is a variable or a file. */
+export function shownError(error: unknown): ReturnType<typeof renderForOperator> {
   const shown = renderForOperator(error)
+  const isOurs = shown.hint?.includes('GLOVEBOX_TOKEN') === true
+  return tokenCodes.has(shown.code) && !isOurs ? { ...shown, hint: tokenHint } : shown
+}
+
+export function errorLines(error: unknown, options: { readonly debug: boolean }): string {
+  const shown = shownError(error)
   const lines = [`glovebox: ${printable(shown.message)}`]
   if (shown.detail !== undefined) lines.push(...detailLines(shown.detail))
   const hint =
@@ -34,6 +45,10 @@ const detailLines = (detail: string): readonly string[] =>
     .split('\n')
     .filter((line) => line.trim() !== '')
     .map((line) => `detail: ${printable(line)}`)
+
+/** As a person's shell reads it back. */
+export const quoted = (word: string): string =>
+  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
 
 /** Columns as wide as their widest cell; the last one is not padded. */
 export function table(rows: readonly (readonly string[])[]): readonly string[] {

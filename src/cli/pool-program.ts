@@ -5,18 +5,22 @@ import { addServerFlags } from './flags.ts'
 import type { ProgramOptions } from './program.ts'
 
 const flagged = (command: Command, examples: readonly string[]): Command =>
-  addServerFlags(command)
+  command
     .addHelpText('before', `Examples:\n${examples.map((line) => `  $ ${line}`).join('\n')}\n`)
     .option('--json', 'print JSON')
     .option('--debug', 'show stack traces')
 
+/** One that a server can answer too. */
+const served = (command: Command, examples: readonly string[]): Command => flagged(addServerFlags(command), examples)
+
 /** Fills the word `ps` of the program. */
 export function addPs(command: Command, options: ProgramOptions): void {
-  flagged(command, ['glovebox ps', 'glovebox ps --quiet', 'glovebox ps --server http://127.0.0.1:4177'])
+  served(command, ['glovebox ps', 'glovebox ps --quiet', 'glovebox ps --server http://127.0.0.1:4177'])
     .description(
       `Lists the sandboxes that are kept on this host, or on a server, whether or not anything runs in them.
 
-States: open (a process has it), parked (released, and ready), resting (its files are there, and its next use opens it), paused, over (its time is past), damaged.`,
+States here: open (a process has it), parked (released, and ready), resting (its files are there, and its next use opens it), paused, over (its time is past), damaged.
+States of a server: active (open there), warm (released, and ready), resting (its files are there, or another server has it), paused.`,
     )
     .option('-q, --quiet', 'print ids only')
     .action((flags: PoolFlags) => {
@@ -26,7 +30,7 @@ States: open (a process has it), parked (released, and ready), resting (its file
 
 /** Fills the word `stop`. */
 export function addStop(command: Command, options: ProgramOptions): void {
-  flagged(command, [
+  served(command, [
     'glovebox stop sbx_3f2a',
     'glovebox stop --remove $(glovebox ps --quiet)',
     'glovebox stop --all --server http://127.0.0.1:4177',
@@ -65,7 +69,7 @@ export function addPrune(command: Command, options: ProgramOptions): void {
 
 /** Fills the word `stats`. */
 export function addStats(command: Command, options: ProgramOptions): void {
-  flagged(command, ['glovebox stats', 'glovebox stats --json', 'glovebox stats --server http://127.0.0.1:4177'])
+  served(command, ['glovebox stats', 'glovebox stats --json', 'glovebox stats --server http://127.0.0.1:4177'])
     .description(
       'Shows what the sandboxes of this host take of its disk; of a server, what its pool has done and has left.',
     )

@@ -2,7 +2,8 @@
 import { Command } from 'commander'
 import { addAudit } from './audit-program.ts'
 import { addSandboxFlags, addServerFlags, type SandboxFlags } from './flags.ts'
-import type { Face } from './output.ts'
+import { GloveboxError } from '../errors/error.ts'
+import { errorLines, type Face } from './output.ts'
 import { addReindex } from './reindex-program.ts'
 import { packageVersion } from './version.ts'
 
@@ -168,10 +169,12 @@ function addDoctor(program: Command, options: ProgramOptions): void {
 const showExamples = (lines: readonly string[]): string =>
   `Examples:\n${lines.map((line) => `  $ ${line}`).join('\n')}\n`
 
-/** Commander's complaint in the form of all our errors: what, then what to do. */
-export function operatorWords(text: string): string {
+/** Commander's complaint as one of our errors: what, then what to do. */
+export function misuse(text: string): GloveboxError {
   const [what = '', ...rest] = text.trim().split('\n')
   const suggestion = rest.map((line) => line.replace(/^\((.*)\)$/, '$1')).join(' ')
   const hint = suggestion === '' ? 'Run it with --help to see examples and flags.' : suggestion
-  return `glovebox: ${what.replace(/^error: /, '')}\nhint: ${hint}\n`
+  return new GloveboxError('INVALID_INPUT', what.replace(/^error: /, ''), { hint })
 }
+
+export const operatorWords = (text: string): string => errorLines(misuse(text), { debug: false })

@@ -9,7 +9,8 @@ export function addReindex(program: Command, options: ProgramOptions): void {
     .summary("rebuild the server's database from the files of execs and runs")
     .description(
       `Reads the files of execs and runs into the database. Files are the truth: what they say takes the place of what the
-database said. Nothing is deleted; a record that cannot be read is told and left out.
+database said. Nothing is deleted; a record that cannot be read is told and left out. A damaged database is put aside:
+a server that has it open must be started again.
 
 Exit code: 0 all was read, 1 something could not be.`,
     )

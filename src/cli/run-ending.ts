@@ -1,7 +1,7 @@
 // What a person is told when a run has ended: how, what was delivered, where it lies, and what can be done with it next.
 import { relative } from 'node:path'
 import type { FinishedRun } from '../runtime/runs/start.ts'
-import { printable, table } from './output.ts'
+import { printable, quoted, table } from './output.ts'
 import { formatBytes, formatMs } from './units.ts'
 
 const shownDeliverables = 20
@@ -46,15 +46,15 @@ function deliveredRows({ deliverables }: FinishedRun): readonly (readonly string
 }
 
 function nextRows({ record }: FinishedRun, place: string): readonly (readonly string[])[] {
-  const quoted = /^[\w@%+=:,./-]+$/.test(place) ? place : `'${place.replaceAll("'", `'\\''`)}'`
+  const run = quoted(place)
   if (record.status === 'review_required') {
     return [
-      ['approve', `glovebox runs approve ${quoted}`],
-      ['send back', `glovebox runs revise ${quoted} --message "…"`],
+      ['approve', `glovebox runs approve ${run}`],
+      ['send back', `glovebox runs revise ${run} --message "…"`],
     ]
   }
   return [
-    ['verify', `glovebox runs verify ${quoted}`],
-    ['replay', `glovebox runs replay ${quoted}`],
+    ['verify', `glovebox runs verify ${run}`],
+    ['replay', `glovebox runs replay ${run}`],
   ]
 }

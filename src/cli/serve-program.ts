@@ -2,6 +2,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { ServeFlags } from './commands/serve.ts'
 import type { TokenFlags } from './commands/token.ts'
+import { parseAllowedHost, parseAllowedOrigin } from './host-text.ts'
 import type { ProgramOptions } from './program.ts'
 import { parseDurationMs } from './units.ts'
 
@@ -18,6 +19,10 @@ const tokenExamples = `Examples:
 `
 
 const collect = (text: string, before: readonly string[] = []): readonly string[] => [...before, text]
+const collectHost = (text: string, before?: readonly string[]): readonly string[] =>
+  collect(parseAllowedHost(text), before)
+const collectOrigin = (text: string, before?: readonly string[]): readonly string[] =>
+  collect(parseAllowedOrigin(text), before)
 const duration =
   (flag: string) =>
   (text: string): number =>
@@ -38,9 +43,17 @@ Ends in good order on SIGTERM or Ctrl-C: what runs is given --grace to come to i
     .option('--data <directory>', 'projects and runs lie there (default: ~/.local/share/glovebox)')
     .option('--config <file>', 'the settings file (default: the nearest glovebox.yaml)')
     .option('--backend <name>', 'offer it to callers; may be repeated, the first is the default', collect)
-    .option('--allow-host <name>', 'a further Host of this server, as callers write it; may be repeated', collect)
-    .option('--allow-origin <origin>', 'a web page that may use this server; may be repeated', collect)
-    .option('--grace <duration>', 'what runs is given so long when the server ends', duration('--grace'), 30_000)
+    .option('--allow-host <name>', 'a further Host of this server, as callers write it; may be repeated', collectHost)
+    .option(
+      '--allow-origin <origin>',
+      'a web page that may use this server, as https://console.example; may be repeated',
+      collectOrigin,
+    )
+    .addOption(
+      new Option('--grace <duration>', 'what runs is given so long when the server ends')
+        .argParser(duration('--grace'))
+        .default(30_000, '30s'),
+    )
     .option('--limit <name=number>', 'move a limit of the server; may be repeated', collectLimit)
     .option('--token-file <file>', 'write the first token there, readable by its owner alone, and do not print it')
     .addOption(
@@ -100,16 +113,13 @@ export function addToken(command: Command, options: ProgramOptions): void {
   })
 }
 
-export function collectLimit(
-  text: string,
-  before: Readonly<Record<string, number>> = {},
-): Readonly<Record<string, number>> {
+function collectLimit(text: string, before: Readonly<Record<string, number>> = {}): Readonly<Record<string, number>> {
   const [, name, value] = /^([A-Za-z]+)=(\d{1,12})$/.exec(text) ?? []
   if (name === undefined || Number(value) < 1) throw new InvalidArgumentError('Write it as jsonBytes=65536.')
   return { ...before, [name]: Number(value) }
 }
 
-export function readPort(text: string): number {
+function readPort(text: string): number {
   if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535) throw new InvalidArgumentError('Give a number from 0 to 65535.')
   return Number(text)
 }

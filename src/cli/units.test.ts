@@ -57,13 +57,21 @@ describe('a duration', () => {
     ['60s', 60_000],
     ['2m', 120_000],
     ['1h', 3_600_000],
+    ['30d', 2_592_000_000],
     ['1.5s', 1500],
   ])('%s is %i ms', (text, ms) => {
     expect(parseDurationMs(text, '--timeout')).toBe(ms)
   })
 
-  it.each(['', '-1s', '1d', '0s', '0.1ms', 's', '1s1s', 'Infinity', 'constructor'])('refuses %j', (text) => {
+  it.each(['', '-1s', '1w', '0s', '0.1ms', 's', '1s1s', 'Infinity', 'constructor'])('refuses %j', (text) => {
     expect(refusal(() => parseDurationMs(text, '--timeout'))).toMatch(/^INVALID_INPUT/)
+  })
+
+  it('that is none is refused with every unit there is', () => {
+    const told = refusal(() => parseDurationMs('soon', '--timeout'))
+    expect(told).toContain('Write 500ms, 60s, 2m, 1h or 30d.')
+    for (const text of ['500ms', '60s', '2m', '1h', '30d'])
+      expect(parseDurationMs(text, '--timeout')).toBeGreaterThan(0)
   })
 
   it('without a unit is refused, since seconds and milliseconds are both usual', () => {

@@ -10,7 +10,7 @@ const sizeUnits: Readonly<Record<string, number>> = {
   g: kibibyte ** 3,
   t: kibibyte ** 4,
 }
-const durationUnits: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
+const durationUnits: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
 /** `512m`, `1g`, `1.5GiB`, `1048576`: bytes, in powers of 1024. */
 export function parseSizeBytes(text: string, flag: string): number {
@@ -35,14 +35,14 @@ export function parseMebibytes(text: string, flag: string): number {
   return mebibytes
 }
 
-/** `500ms`, `60s`, `2m`, `1h`. */
+/** `500ms`, `60s`, `2m`, `1h`, `30d`. */
 export function parseDurationMs(text: string, flag: string): number {
   const match = /^(\d+(?:\.\d+)?)\s*([a-z]+)$/i.exec(text)
   const unit = durationUnits[(match?.[2] ?? 'none').toLowerCase()]
   if (match === null || unit === undefined) {
     const example = /^\d+$/.test(text)
       ? `Write ${text}s for seconds or ${text}ms for milliseconds.`
-      : 'Write 500ms, 60s or 2m.'
+      : 'Write 500ms, 60s, 2m, 1h or 30d.'
     throw refuse(flag, `"${text}" is not a duration`, example)
   }
   return whole(Number(match[1]) * unit, flag, text)

@@ -3,7 +3,7 @@
 import type { TerminalChunk, TerminalEnd } from '../contract/shell.ts'
 import type { TerminalSize } from '../contract/terminal.ts'
 import { GloveboxError } from '../errors/error.ts'
-import { errorInEvent } from './problem.ts'
+import { openInbox } from './inbox.ts'
 import type { Server } from './server.ts'
 
 /** What every platform's WebSocket has. */
@@ -15,6 +15,10 @@ export interface SocketLike {
   /** Where the platform can be told to read no further. */
   pause?(): void
   resume?(): void
+  /** Where it tells that the server has asked for a sign of life: then a connection that says nothing is given up. */
+  on?(name: 'ping', listener: () => void): void
+  /** Where it can end a connection that nobody answers on any more. */
+  terminate?(): void
 }
 
 export type OpenSocket = (url: string, protocols: readonly string[], origin: string) => SocketLike
@@ -33,28 +37,29 @@ export interface Attachment {
 export interface AttachOptions {
   /** Default: the screen as it stands. */
   readonly from?: number
+  /** Leaves, however far it is; the terminal goes on. */
+  readonly signal?: AbortSignal
   readonly openSocket?: OpenSocket
 }
 
 const protocol = 'glovebox.terminal.v1'
-const headBytes = 9
-const mostWaitingBytes = 1024 * 1024
 /** The server takes no longer messages. */
 const mostMessageBytes = 48 * 1024
 
 export async function attachTerminal(
   server: Server,
   shellPath: string,
-  { from, openSocket = platformSocket }: AttachOptions,
+  { from, signal, openSocket = platformSocket }: AttachOptions,
 ): Promise<Attachment> {
   const doing = 'attach to the terminal'
-  const asked = { method: 'POST', path: `${shellPath}/tickets`, doing } as const
+  // One that nobody uses is worth nothing half a minute later.
+  const asked = { method: 'POST', path: `${shellPath}/tickets`, repeatable: true, signal, doing } as const
   const { ticket } = await server.json<{ readonly ticket: string }>(asked)
   const query = from === undefined ? '' : `?from=${from}`
   const url = `${server.address.replace(/^http/, 'ws')}${shellPath}/attach${query}`
   const socket = openSocket(url, [protocol, `glovebox.ticket.${ticket}`], new URL(server.address).origin)
   socket.binaryType = 'arraybuffer'
-  const inbox = openInbox(socket)
+  const inbox = openInbox(socket, { answerMs: server.answerMs, silentMs: server.silentMs, signal })
   await inbox.opened
   return {
     chunks: inbox.chunks(),
@@ -68,77 +73,6 @@ export async function attachTerminal(
     close: () => socket.close(1000),
   }
 }
-
-interface Inbox {
-  readonly opened: Promise<void>
-  readonly ended: TerminalEnd | undefined
-  chunks(): AsyncGenerator<TerminalChunk>
-}
-
-/** What has come and was not taken yet. Beyond a limit nothing more is read, where the platform can be told so. */
-function openInbox(socket: SocketLike): Inbox {
-  const waiting: TerminalChunk[] = []
-  let waitingBytes = 0
-  let ended: TerminalEnd | undefined
-  let fault: GloveboxError | undefined
-  let isOver = false
-  let wake = (): void => {}
-  const add = (chunk: TerminalChunk): void => {
-    waiting.push(chunk)
-    waitingBytes += chunk.bytes.length
-    if (waitingBytes > mostWaitingBytes) socket.pause?.()
-  }
-  const take = (text: string): void => {
-    const message = JSON.parse(text) as { readonly type: string } & TerminalEnd
-    if (message.type === 'ended') ended = { ended: message.ended, exitCode: message.exitCode }
-    else if (message.type === 'error') fault = errorInEvent(text)
-  }
-  const opened = new Promise<void>((resolve, reject) => {
-    socket.addEventListener('open', () => resolve())
-    socket.addEventListener('close', () => {
-      isOver = true
-      wake()
-      reject(broken())
-    })
-    socket.addEventListener('error', () => {})
-  })
-  opened.catch(() => {})
-  socket.addEventListener('message', ({ data }: { readonly data: unknown }) => {
-    if (typeof data === 'string') take(data)
-    else if (data instanceof ArrayBuffer) add(chunkOf(data))
-    wake()
-  })
-  return {
-    opened,
-    get ended() {
-      return ended
-    },
-    async *chunks() {
-      for (;;) {
-        const chunk = waiting.shift()
-        if (chunk !== undefined) {
-          waitingBytes -= chunk.bytes.length
-          if (waitingBytes < mostWaitingBytes / 4) socket.resume?.()
-          yield chunk
-        } else if (fault !== undefined) throw fault
-        else if (ended !== undefined) return
-        else if (isOver) throw broken()
-        else await new Promise<void>((resolve) => (wake = resolve))
-      }
-    },
-  }
-}
-
-function chunkOf(data: ArrayBuffer): TerminalChunk {
-  const view = new DataView(data)
-  const chunk = { offset: Number(view.getBigUint64(1)), bytes: new Uint8Array(data, headBytes) }
-  return view.getUint8(0) === 1 ? { ...chunk, redraws: true } : chunk
-}
-
-const broken = (): GloveboxError =>
-  new GloveboxError('SERVER_UNREACHABLE', 'Cannot go on with the terminal: the connection to it broke', {
-    hint: 'The terminal goes on without you. Attach to it again.',
-  })
 
 /** A browser says by itself where it comes from. */
 function platformSocket(url: string, protocols: readonly string[]): SocketLike {

@@ -9,7 +9,8 @@ import { followEvents } from './follow.ts'
 import { newKey } from './key.ts'
 import { eachOf, type Page, type PageOptions } from './pages.ts'
 import { pathOf } from './path.ts'
-import type { Server } from './server.ts'
+import { make } from './make.ts'
+import { requireWanted, type Server } from './server.ts'
 
 export interface ExecFilter {
   readonly project_id?: string
@@ -22,6 +23,7 @@ export interface ExecFilter {
 export interface ExecCreateOptions {
   /** Under one key there is one exec, however often it is asked for. Default: a new one. */
   readonly idempotencyKey?: string
+  /** Cancels what is made all the same, unless a key of the caller's names it: another request may have made it. */
   readonly signal?: AbortSignal
 }
 
@@ -77,16 +79,12 @@ const root = '/sandbox/execs'
 
 export function remoteExecs(server: Server): Execs {
   const placeOf = (execId: string): string => `${root}/${encodeURIComponent(execId)}`
-  const create: Execs['create'] = (request, { idempotencyKey = newKey(), signal } = {}) =>
-    server.json({
-      method: 'POST',
-      path: root,
-      query: { wait: false },
-      json: request,
-      idempotencyKey,
-      signal,
-      doing: 'run the exec',
-    })
+  const create: Execs['create'] = (request, { idempotencyKey, signal } = {}) => {
+    const asked = { method: 'POST', path: root, query: { wait: false }, json: request, doing: 'run the exec' } as const
+    if (idempotencyKey !== undefined) return server.json({ ...asked, idempotencyKey, signal })
+    const takeBack = ({ exec_id }: ExecRecord): Promise<ExecRecord> => cancel(exec_id)
+    return make(server, { ...asked, idempotencyKey: newKey(), signal }, takeBack)
+  }
   const list: Execs['list'] = (filter = {}, { signal, ...page } = {}) =>
     server.json({ method: 'GET', path: root, query: { ...filter, ...page }, signal, doing: 'list the execs' })
   // To cancel twice is to cancel once.
@@ -96,7 +94,10 @@ export function remoteExecs(server: Server): Execs {
   return {
     create,
     async run(request, options = {}) {
-      const { exec_id } = await create(request, options)
+      const { idempotencyKey = newKey(), signal } = options
+      requireWanted({ signal, doing: 'run the exec' })
+      // Its signal ends the exec and not this request, whose answer names it.
+      const { exec_id } = await create(request, { idempotencyKey })
       return followExec({ stream: () => stream(exec_id), cancel: () => cancel(exec_id) }, options)
     },
     get: (execId, { signal } = {}) =>

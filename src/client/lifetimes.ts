@@ -2,6 +2,7 @@
 import type { SandboxId } from '../contract/ids.ts'
 import type { Description } from '../contract/sandbox.ts'
 import { newKey } from './key.ts'
+import { make } from './make.ts'
 import { eachOf, type Page, type PageOptions } from './pages.ts'
 import type { Server } from './server.ts'
 
@@ -137,6 +138,8 @@ export function remoteLifetimes(server: Server): Lifetimes {
   const post = <Value>(path: string, doing: string, json: unknown, { signal }: Signalled = {}): Promise<Value> =>
     // Done twice, each of these leaves what it leaves when it is done once.
     server.json({ method: 'POST', path, json, doing, signal, repeatable: true })
+  const end = (id: string): Promise<void> =>
+    server.json({ method: 'DELETE', path: pathOf(id), doing: 'kill the sandbox' })
   return {
     pool: ({ signal } = {}) => server.json({ method: 'GET', path: '/pool', signal, doing: 'look at the pool' }),
     usage: (id, { signal } = {}) =>
@@ -151,14 +154,11 @@ export function remoteLifetimes(server: Server): Lifetimes {
       const path = `${pathOf(id)}/fork`
       const doing = 'fork the sandbox'
       const idempotencyKey = newKey()
-      const made = await server.json<{ readonly items: readonly SandboxDetail[] }>({
-        method: 'POST',
-        path,
-        json: asked,
-        idempotencyKey,
-        signal,
-        doing,
-      })
+      const made = await make<{ readonly items: readonly SandboxDetail[] }>(
+        server,
+        { method: 'POST', path, json: asked, idempotencyKey, signal, doing },
+        ({ items }) => Promise.all(items.map((each) => end(each.id))),
+      )
       return made.items
     },
   }
@@ -168,20 +168,17 @@ export function remoteSnapshots(server: Server): Snapshots {
   const list: Snapshots['list'] = ({ signal, ...query } = {}) =>
     server.json({ method: 'GET', path: '/snapshots', query, signal, doing: 'list the snapshots' })
   const one = (id: string): string => `/snapshots/${encodeURIComponent(id)}`
+  const remove: Snapshots['delete'] = (id, { signal } = {}) =>
+    server.json({ method: 'DELETE', path: one(id), signal, doing: 'delete the snapshot' })
   return {
-    create: (sandboxId, { signal, ...json } = {}) =>
-      server.json({
-        method: 'POST',
-        path: `${pathOf(sandboxId)}/snapshots`,
-        json,
-        idempotencyKey: newKey(),
-        signal,
-        doing: 'take the snapshot',
-      }),
+    create: (sandboxId, { signal, ...json } = {}) => {
+      const path = `${pathOf(sandboxId)}/snapshots`
+      const asked = { method: 'POST', path, json, idempotencyKey: newKey(), doing: 'take the snapshot' } as const
+      return make<SnapshotSummary>(server, { ...asked, signal }, ({ id }) => remove(id))
+    },
     get: (id, { signal } = {}) => server.json({ method: 'GET', path: one(id), signal, doing: 'find the snapshot' }),
     list,
     each: (filter = {}) => eachOf((cursor) => list(cursor === undefined ? filter : { ...filter, cursor })),
-    delete: (id, { signal } = {}) =>
-      server.json({ method: 'DELETE', path: one(id), signal, doing: 'delete the snapshot' }),
+    delete: remove,
   }
 }

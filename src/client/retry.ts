@@ -28,6 +28,10 @@ export interface Failure {
 export const isPassing = ({ status, retryable }: Failure): boolean =>
   status === undefined || (passing.has(status) && retryable !== false)
 
+/** The server itself said nothing, so what was asked for may have been done. */
+export const isUnheard = ({ status, retryable }: Failure): boolean =>
+  status === undefined || (passing.has(status) && retryable === undefined)
+
 /** Undefined: do not try again. `attempt` counts from 0; `chance` lies between 0 and 1. */
 export function pauseMs(
   failure: Failure,

@@ -7,6 +7,7 @@ import type { Deliverable, RunRecord, RunStatus } from '../contract/run.ts'
 import { download } from './download.ts'
 import { followEvents } from './follow.ts'
 import { newKey } from './key.ts'
+import { make } from './make.ts'
 import { eachOf, type Page, type PageOptions } from './pages.ts'
 import { pathOf } from './path.ts'
 import type { Asked, Server } from './server.ts'
@@ -65,7 +66,7 @@ export interface RunFilter {
 }
 
 export interface Runs {
-  /** Answers when the run is on disk; it goes on behind. */
+  /** Answers when the run is on disk; it goes on behind. A signal cancels what is made all the same, unless a key of the caller's names it. */
   create(
     request: RunCreateRequest,
     options?: { readonly idempotencyKey?: string; readonly signal?: AbortSignal },
@@ -74,7 +75,8 @@ export interface Runs {
   list(filter?: RunFilter, options?: PageOptions): Promise<Page<RunSummary>>
   /** Of every page. */
   each(filter?: RunFilter, options?: { readonly signal?: AbortSignal }): AsyncGenerator<RunSummary, void>
-  /** From `after` on, and then those to come, until the run has ended or nobody is at work on it. */
+  /** From `after` on, and then those to come, until the run has ended or who was at work on it is gone. One that waits for review goes on
+   * waiting here, too: leave with the signal. */
   events(
     runId: string,
     options?: { readonly after?: number; readonly signal?: AbortSignal },
@@ -119,10 +121,15 @@ export function remoteRuns(server: Server): Runs {
     server.json({ method: 'GET', path: root, query: { ...filter, ...page }, signal, doing: 'list the runs' })
   const get: Runs['get'] = (runId, { signal } = {}) =>
     server.json({ method: 'GET', path: placeOf(runId), signal, doing: 'find the run' })
+  // A run that is cancelled already stays so.
+  const cancel: Runs['cancel'] = (runId) => decide(runId, 'cancel', {}, { repeatable: true })
 
   return {
-    create: (request, { idempotencyKey = newKey(), signal } = {}) =>
-      server.json({ method: 'POST', path: root, json: request, idempotencyKey, signal, doing: 'start the run' }),
+    create: (request, { idempotencyKey, signal } = {}) => {
+      const asked = { method: 'POST', path: root, json: request, signal, doing: 'start the run' } as const
+      if (idempotencyKey !== undefined) return server.json({ ...asked, idempotencyKey })
+      return make<RunSummary>(server, { ...asked, idempotencyKey: newKey() }, ({ run_id }) => cancel(run_id))
+    },
     get,
     list,
     each: (filter, options = {}) =>
@@ -155,8 +162,7 @@ export function remoteRuns(server: Server): Runs {
         doing: 'read the artifact',
       })
     },
-    // A run that is cancelled already stays so.
-    cancel: (runId) => decide(runId, 'cancel', {}, { repeatable: true }),
+    cancel,
     answer: (runId, text, { question } = {}) => decide(runId, 'answer', { text, question }),
     approve: (runId, { message, acceptChanges } = {}) =>
       decide(runId, 'approve', { message, accept_changes: acceptChanges }),

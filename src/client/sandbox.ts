@@ -6,6 +6,7 @@ import { GloveboxError, isGloveboxError } from '../errors/error.ts'
 import { runCommand } from './commands.ts'
 import { type Perform, remoteFiles } from './files.ts'
 import { newKey } from './key.ts'
+import { make } from './make.ts'
 import {
   remoteLifetimes,
   remoteSnapshots,
@@ -55,7 +56,7 @@ export interface SandboxFilter {
 
 export interface Sandboxes extends Lifetimes {
   readonly snapshots: Snapshots
-  /** `await using` ends it, unless it has a key. */
+  /** `await using` ends it, unless it has a key. So does its signal, where it is made all the same. */
   create(request?: SandboxRequest & { readonly signal?: AbortSignal }): Promise<Sandbox>
   /** One that is there. `await using` only lets go of it: who made it ends it, or `kill` does. */
   connect(id: string, options?: { readonly signal?: AbortSignal }): Promise<Sandbox>
@@ -76,18 +77,24 @@ export function remoteSandboxes(server: Server): Sandboxes {
     }
     return server.json({ method: 'GET', path: root, query, signal, doing: 'list the sandboxes' })
   }
+  const end = (id: string): Promise<void> =>
+    server.json({ method: 'DELETE', path: `${root}/${encodeURIComponent(id)}`, doing: 'kill the sandbox' })
   return {
     ...lifetimes,
     snapshots: remoteSnapshots(server),
     async create({ signal, ...request } = {}) {
-      const made = await server.json<SandboxDetail>({
+      const asked = {
         method: 'POST',
         path: root,
         json: request,
         idempotencyKey: newKey(),
         signal,
         doing: 'create the sandbox',
-      })
+      } as const
+      // One with a key may be somebody else's as well, and is found again under it.
+      const made = await (request.key === undefined
+        ? make<SandboxDetail>(server, asked, ({ id }) => end(id))
+        : server.json<SandboxDetail>(asked))
       if (made.key !== null) return remoteSandbox(server, made, async () => void (await lifetimes.release(made.id)))
       return remoteSandbox(server, made, 'kill')
     },

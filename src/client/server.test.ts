@@ -74,6 +74,18 @@ describe('requests', () => {
     expect(fake.sent).toHaveLength(1 + quick.retries)
   })
 
+  it('a deletion whose answer was lost is done, where its repetition finds nothing', async () => {
+    const deleting: Asked = { method: 'DELETE', path: '/things/1', doing: 'delete the thing' }
+    const missing = problemReply('NOT_FOUND', 404)
+    const gateway = () => new Response('<html>', { status: 502 })
+    for (const lost of [dropped, gateway]) expect(await over(fakeServer(lost, missing)).json(deleting)).toBe(undefined)
+    const busy = problemReply('TOO_MANY_REQUESTS', 429, { retryable: true })
+    for (const fake of [fakeServer(missing), fakeServer(busy, missing)])
+      expect((await failing(over(fake).json(deleting))).code).toBe('NOT_FOUND')
+    const reader = fakeServer(dropped, missing)
+    expect((await failing(over(reader).json(reading))).code).toBe('NOT_FOUND')
+  })
+
   it('Retry-After is waited for', async () => {
     const fake = fakeServer(
       problemReply('TOO_MANY_REQUESTS', 429, { retryable: true, headers: { 'retry-after': '1' } }),

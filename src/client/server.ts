@@ -4,7 +4,7 @@ import { GloveboxError } from '../errors/error.ts'
 import { addressOf, tokenOf } from './address.ts'
 import { pause } from './pause.ts'
 import { errorFrom } from './problem.ts'
-import { customaryRetries, type Failure, pauseMs, retryAfterMs, type RetryRules } from './retry.ts'
+import { customaryRetries, type Failure, isUnheard, pauseMs, retryAfterMs, type RetryRules } from './retry.ts'
 
 export interface ServerOptions {
   /** Of the server: `http://127.0.0.1:4177`. */
@@ -38,6 +38,8 @@ export interface Asked {
   readonly repeatable?: boolean | undefined
   /** Zero: as long as it takes. */
   readonly answerMs?: number | undefined
+  /** So long the server is asked to wait before it answers. */
+  readonly waitMs?: number | undefined
   readonly signal?: AbortSignal | undefined
 }
 
@@ -48,6 +50,7 @@ export interface Server {
   /** Without a slash at its end. */
   readonly address: string
   readonly retry: RetryRules
+  readonly answerMs: number
   readonly silentMs: number
   /** The whole answer as JSON; undefined where it is empty. */
   json<Value>(asked: Asked): Promise<Value>
@@ -64,9 +67,10 @@ export function openServer(options: ServerOptions): Server {
   const authorization = `Bearer ${tokenOf(options.token)}`
   const send = options.fetch ?? globalThis.fetch.bind(globalThis)
   const retry = { ...customaryRetries, ...options.retry }
+  const answerMs = options.answerMs ?? customaryAnswerMs
 
   const once = async <Value>(asked: Asked, read: (response: Response) => Promise<Value>): Promise<Attempt<Value>> => {
-    const limitMs = asked.answerMs ?? options.answerMs ?? customaryAnswerMs
+    const limitMs = limitOf(asked, answerMs)
     const late = new AbortController()
     const timer = limitMs === 0 ? undefined : setTimeout(() => late.abort(), limitMs)
     const signal = asked.signal === undefined ? late.signal : AbortSignal.any([late.signal, asked.signal])
@@ -83,10 +87,14 @@ export function openServer(options: ServerOptions): Server {
   }
 
   const often = async <Value>(asked: Asked, read: (response: Response) => Promise<Value>): Promise<Value> => {
+    let mayBeDone = false
     for (let attempt = 0; ; attempt++) {
       requireWanted(asked)
       const tried = await once(asked, read)
       if ('value' in tried) return tried.value
+      // Gone by the first sending, whose answer was lost: there is as little to tell as where it was heard.
+      if (mayBeDone && asked.method === 'DELETE' && tried.error.code === 'NOT_FOUND') return undefined as Value
+      mayBeDone ||= isUnheard(tried.failure)
       requireWanted(asked)
       const wait = isRepeatable(asked) ? pauseMs(tried.failure, attempt, retry, Math.random()) : undefined
       if (wait === undefined) throw tried.error
@@ -97,11 +105,18 @@ export function openServer(options: ServerOptions): Server {
   return {
     address,
     retry,
+    answerMs,
     silentMs: options.silentMs ?? customarySilenceMs,
     json: <Value>(asked: Asked) => often(asked, (response) => jsonOf<Value>(response, asked.doing)),
     bytes: (asked) => often(asked, async (response) => new Uint8Array(await response.arrayBuffer())),
     open: (asked) => once(asked, (response) => Promise.resolve(response)),
   }
+}
+
+/** What it was asked to wait for is no time that the answer takes. */
+const limitOf = (asked: Asked, answerMs: number): number => {
+  const limitMs = asked.answerMs ?? answerMs
+  return limitMs === 0 ? 0 : limitMs + (asked.waitMs ?? 0)
 }
 
 const harmless: ReadonlySet<string> = new Set(['GET', 'DELETE'])

@@ -15,6 +15,7 @@ import { GloveboxError } from '../errors/error.ts'
 import { followCommand } from './commands.ts'
 import { eventStream } from './follow.ts'
 import { closeShell } from './close-shell.ts'
+import { make } from './make.ts'
 import type { Server } from './server.ts'
 import { remoteTerminal } from './terminal.ts'
 
@@ -29,7 +30,9 @@ export function remoteShells(server: Server, sandboxPath: string, whileAlive: Wh
   async function open(options: TerminalOpenOptions): Promise<Terminal>
   async function open({ signal, ...request }: ShellOpenOptions = {}): Promise<Shell | Terminal> {
     const asked = { method: 'POST', path: root, json: request, signal, doing: 'open the shell' } as const
-    return whileAlive(async () => held(await server.json<ShellInfo>(asked)))
+    return whileAlive(async () =>
+      held(await make<ShellInfo>(server, asked, ({ id }) => closeShell(server, `${root}/${id}`))),
+    )
   }
   return {
     open,
@@ -61,7 +64,6 @@ function remoteShell(server: Server, root: string, id: ShellId): Shell {
       doing: 'run the command',
       json: { command, timeoutMs: options.timeoutMs },
       accept: eventStream,
-      answerMs: 0,
     })
     if ('error' in opened) throw opened.error
     const number = numberIn(opened.value.headers.get('location') ?? '', path)
@@ -69,14 +71,17 @@ function remoteShell(server: Server, root: string, id: ShellId): Shell {
     // Its last event is a shell's, and tells more than a command's.
     return { number, result: followCommand(server, begun, options) as Promise<ShellResult> }
   }
-  const waitOnce = (waitMs: number, number: number | undefined, signal: AbortSignal | undefined) =>
-    server.json<ShellWaited>({
+  const waitOnce = (leftMs: number, number: number | undefined, signal: AbortSignal | undefined) => {
+    const waitMs = Math.min(leftMs, longestWaitMs)
+    return server.json<ShellWaited>({
       method: 'GET',
       path: `${path}/wait`,
-      query: { number, wait_ms: Math.min(waitMs, longestWaitMs) },
+      query: { number, wait_ms: waitMs },
+      waitMs,
       signal,
       doing: 'wait for the command',
     })
+  }
   const close = (): Promise<void> => closeShell(server, path)
   return {
     id,

@@ -18,7 +18,13 @@ export function remoteTerminal(server: Server, root: string, id: ShellId): Termi
   const waitForEnd = async (): Promise<TerminalEnd> => {
     for (;;) {
       const query = { wait_ms: longestWaitMs }
-      const asked = { method: 'GET', path: `${path}/end`, query, doing: 'wait for the terminal' } as const
+      const asked = {
+        method: 'GET',
+        path: `${path}/end`,
+        query,
+        waitMs: longestWaitMs,
+        doing: 'wait for the terminal',
+      } as const
       const { end } = await server.json<{ readonly end: TerminalEnd | null }>(asked)
       if (end !== null) return end
     }
@@ -36,8 +42,16 @@ export function remoteTerminal(server: Server, root: string, id: ShellId): Termi
         await server.json({ method: 'POST', path: `${path}/input`, json: { base64 }, doing: 'write to the terminal' })
       }
     },
-    resize: ({ cols, rows }) =>
-      server.json({ method: 'POST', path: `${path}/resize`, json: { cols, rows }, doing: 'resize the terminal' }),
+    async resize({ cols, rows }) {
+      const asked = {
+        method: 'POST',
+        path: `${path}/resize`,
+        json: { cols, rows },
+        doing: 'resize the terminal',
+      } as const
+      // Twice the same size is that size.
+      await server.json({ ...asked, repeatable: true })
+    },
     read: (options = {}) => read(server, `${path}/events`, options),
     async screen() {
       const asked = { method: 'GET', path: `${path}/screen`, doing: 'see the screen' } as const

@@ -1,4 +1,4 @@
-// `glovebox audit verify | show | head`: the log of everything that was done, for whoever has to believe it.
+// `glovebox audit verify | show | head`: the log of what was done, for whoever has to believe it.
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { GloveboxError } from '../../errors/error.ts'

@@ -20,7 +20,7 @@ export async function exec(argv: readonly string[], flags: SandboxFlags, doing: 
   if (program === undefined) throw noCommand()
   const interrupts = watchInterrupts()
   try {
-    const sandbox = await openSandbox(flags, doing, interrupts.signal)
+    const sandbox = await openSandbox(flags, doing)
     try {
       return await runAndReport(sandbox, [program, ...rest], { flags, doing, interrupts })
     } finally {
@@ -32,9 +32,8 @@ export async function exec(argv: readonly string[], flags: SandboxFlags, doing: 
 }
 
 /** Here, or where a server is. */
-async function openSandbox(flags: SandboxFlags, doing: Doing, signal: AbortSignal): Promise<Sandbox> {
-  if (serverAsked(flags) !== undefined)
-    return (await import('./remote/sandbox.ts')).createRemoteSandbox(flags, doing, signal)
+async function openSandbox(flags: SandboxFlags, doing: Doing): Promise<Sandbox> {
+  if (serverAsked(flags) !== undefined) return (await import('./remote/sandbox.ts')).createRemoteSandbox(flags, doing)
   return createSandbox({ ...(await requestFrom(flags, doing.directory)), ownsProcess: true })
 }
 

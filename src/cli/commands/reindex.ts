@@ -32,7 +32,10 @@ function remarks({ unreadable, missing, quarantined }: Reindexed): string {
   const lines = [
     ...(quarantined === null
       ? []
-      : [`The database was damaged and is kept as ${quarantined}. Tokens are not in files: make new ones.`]),
+      : [
+          `The database was damaged and is kept as ${quarantined}. Tokens are not in files: make new ones.`,
+          'A server that had it open must be started again; it answers nothing that needs a database until then.',
+        ]),
     ...unreadable.map(({ place, why }) => `Not indexed: ${place}: ${why}`),
     ...missing.map((runId) => `The directory of run ${runId} is gone; it stays listed.`),
   ]

@@ -8,10 +8,12 @@ import { probeBackend, type BackendState } from '../../runtime/server/backends.t
 import { defaultSandboxLimits, type SandboxLimits } from '../../runtime/server/sandboxes.ts'
 import { defaultLimits, type Limits } from '../../server/http/limits.ts'
 import { createLog, type Log, type LogLevel } from '../../server/http/logs.ts'
+import type { Place } from '../../server/http/listen.ts'
 import { serve, type RunningServer } from '../../server/http/serve.ts'
 import { jsonLine, printable, table } from '../output.ts'
 import type { Doing } from '../program.ts'
 import type { Sink } from '../sink.ts'
+import { checkSocketFile } from '../socket-file.ts'
 import { packageVersion } from '../version.ts'
 
 export interface ServeFlags {
@@ -37,6 +39,7 @@ export async function serveCommand(flags: ServeFlags, { face, directory }: Doing
   try {
     const log = createLog({ level: flags.logLevel, write: lines.write })
     const limits = chooseLimits(flags.limit ?? {})
+    const place = placeOf(flags, directory)
     const opened = await openServer({
       isProcessOurs: true,
       sandboxLimits: limits.sandboxes,
@@ -46,7 +49,7 @@ export async function serveCommand(flags: ServeFlags, { face, directory }: Doing
       backends: flags.backend,
       onFault: (error, about) => log.error({ about, ...toldOf(error) }, 'something went wrong behind a request'),
     })
-    const started = await startWhole(opened, flags, { log, directory, limits: limits.http })
+    const started = await startWhole(opened, flags, { log, directory, place, limits: limits.http })
     // Whoever stops it need not wait for what is told of it.
     await Promise.race([tell(started, flags, face.out).then(() => signals.first), signals.first])
     signals.onNext(() => void started.server.stop())
@@ -63,6 +66,9 @@ const toldOf = (error: unknown): Readonly<Record<string, unknown>> => ({
   error: String(error),
   ...(isGloveboxError(error) && error.operatorDetail !== undefined ? { detail: error.operatorDetail } : {}),
 })
+
+const placeOf = ({ host, port, socket }: ServeFlags, directory: string): Place =>
+  socket === undefined ? { host, port } : { socket: checkSocketFile(resolve(directory, socket)) }
 
 /** A limit that nobody knows would not be kept, so it is refused. */
 function chooseLimits(given: Readonly<Record<string, number>>): {
@@ -81,9 +87,9 @@ function chooseLimits(given: Readonly<Record<string, number>>): {
 
 /** What an earlier server left. */
 async function welcomeBack({ store, runs }: OpenedServer, log: Log): Promise<void> {
-  if (store.quarantined !== undefined)
+  if (store.unindexedSince !== undefined)
     log.warn(
-      { kept: store.quarantined },
+      { kept: store.unindexedSince },
       'the database was damaged and is kept aside; execs and runs were indexed anew, and tokens are void',
     )
   const ended = await runs.recover()
@@ -93,12 +99,20 @@ async function welcomeBack({ store, runs }: OpenedServer, log: Log): Promise<voi
 interface Starting {
   readonly log: Log
   readonly directory: string
+  readonly place: Place
   readonly limits: Partial<Limits>
+}
+
+/** What it is made of, as it is shown. */
+interface Parts {
+  readonly store: string
+  readonly backends: readonly Awaited<ReturnType<typeof probeBackend>>[]
 }
 
 interface Started {
   readonly opened: OpenedServer
   readonly server: RunningServer
+  readonly parts: Parts
   /** Undefined where there was a token already. */
   readonly firstToken: string | undefined
   readonly tokenFile: string | undefined
@@ -108,7 +122,7 @@ interface Started {
 async function startWhole(
   opened: OpenedServer,
   flags: ServeFlags,
-  { log, directory, limits }: Starting,
+  { log, directory, place, limits }: Starting,
 ): Promise<Started> {
   const tokenFile = flags.tokenFile === undefined ? undefined : resolve(directory, flags.tokenFile)
   let file: number | undefined
@@ -119,10 +133,7 @@ async function startWhole(
     await welcomeBack(opened, log)
     server = await serve({
       opened,
-      place:
-        flags.socket === undefined
-          ? { host: flags.host, port: flags.port }
-          : { socket: resolve(directory, flags.socket) },
+      place,
       log,
       version: packageVersion(),
       graceMs: flags.grace,
@@ -130,11 +141,12 @@ async function startWhole(
       ...(flags.allowHost === undefined ? {} : { allowHosts: flags.allowHost }),
       ...(flags.allowOrigin === undefined ? {} : { allowOrigins: flags.allowOrigin }),
     })
+    const parts = await partsOf(opened)
     // Another server of the same database may have been first since.
     const firstToken = isFirst ? (await opened.desk.issueFirst())?.secret : undefined
     if (file !== undefined && firstToken !== undefined) keepToken(file, firstToken)
     else if (file !== undefined && tokenFile !== undefined) discardTokenFile(file, tokenFile)
-    return { opened, server, firstToken, tokenFile }
+    return { opened, server, parts, firstToken, tokenFile }
   } catch (error) {
     if (file !== undefined && tokenFile !== undefined) rmSync(tokenFile, { force: true })
     if (server === undefined) await opened.close()
@@ -143,19 +155,28 @@ async function startWhole(
   }
 }
 
-async function tell({ opened, server, firstToken, tokenFile }: Started, flags: ServeFlags, out: Sink): Promise<void> {
-  const { kind, version } = await opened.store.health()
-  const backends = await Promise.all(opened.backends.names.map((name) => probeBackend(opened.backends, name)))
+async function partsOf({ store, backends }: OpenedServer): Promise<Parts> {
+  const { kind, version } = await store.health()
+  return {
+    store: `${kind} ${version}`,
+    backends: await Promise.all(backends.names.map((name) => probeBackend(backends, name))),
+  }
+}
+
+/** Asks nothing more: what failed here would keep the token from whoever is to have it. */
+async function tell({ opened, server, parts, ...token }: Started, flags: ServeFlags, out: Sink): Promise<void> {
+  const { firstToken, tokenFile } = token
   const shown = tokenFile === undefined ? firstToken : undefined
   const started = {
     url: server.url,
     docs: `${server.url}/docs`,
-    store: `${kind} ${version}`,
+    store: parts.store,
     data: opened.data,
-    backends,
+    backends: parts.backends,
   }
   if (flags.json === true) {
-    await out.write(jsonLine({ ...started, ...(shown === undefined ? {} : { token: shown }) }))
+    const kept = tokenFile === undefined ? {} : firstToken === undefined ? notKept : { token_file: tokenFile }
+    await out.write(jsonLine({ ...started, ...(shown === undefined ? {} : { token: shown }), ...kept }))
     return
   }
   const rows = [
@@ -163,12 +184,18 @@ async function tell({ opened, server, firstToken, tokenFile }: Started, flags: S
     ['reference', started.docs],
     ['store', started.store],
     ['data', started.data],
-    ...backends.map((each) => ['backend', describe(each)]),
+    ...parts.backends.map((each) => ['backend', describe(each)]),
     ...(shown === undefined ? [] : [['token', `${shown}  (shown this once)`]]),
-    ...(firstToken === undefined || tokenFile === undefined ? [] : [['token', `in ${tokenFile}`]]),
+    ...(tokenFile === undefined ? [] : [['token', firstToken === undefined ? notKept.hint : `in ${tokenFile}`]]),
   ]
   await out.write(`${table(rows.map((row) => row.map(printable))).join('\n')}\n`)
 }
+
+/** Whoever waits for the file is told that it does not come. */
+const notKept = {
+  token_file: null,
+  hint: 'no file was written, since there is a token already; `glovebox token create <name> --scope admin` makes another',
+} as const
 
 const describe = ({ name, state, detail }: BackendState): string =>
   `${name}: ${state}${detail === undefined ? '' : ` (${detail})`}`

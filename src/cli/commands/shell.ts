@@ -5,6 +5,7 @@ import { serverAsked } from '../../runtime/remote.ts'
 import type { SandboxFlags } from '../flags.ts'
 import { jsonLine } from '../output.ts'
 import type { Doing } from '../program.ts'
+import { refuseGiven } from '../refuse.ts'
 import { type Interrupts, watchInterrupts } from '../signals.ts'
 import { type Seat, takeSeat } from '../terminal/seat.ts'
 import type { Outcome } from '../terminal/sit.ts'
@@ -23,13 +24,15 @@ export interface Sat {
   readonly end: TerminalEnd | undefined
   readonly sandbox: string
   readonly shell: string
+  /** What was made for it is there still, though its program has ended. */
+  readonly isKept?: boolean
 }
 
 export async function shell(argv: readonly string[], flags: ShellFlags, doing: Doing): Promise<number> {
   if (flags.hold === true) return (await import('./held/hold.ts')).hold()
   const isFar = serverAsked(flags) !== undefined
   if (!isFar) refuseFarFlags(flags)
-  if (flags.attach !== undefined && argv.length > 0) throw bothAtOnce()
+  if (flags.attach !== undefined) refuseBeginning(argv, flags)
   if (flags.list === true) return (await import('./held/list.ts')).list(flags, doing)
   const interrupts = watchInterrupts()
   const seat = takeSeat(doing.face.out)
@@ -66,6 +69,19 @@ function refuseFarFlags({ sandbox }: ShellFlags): void {
   })
 }
 
+/** SECURITY: a limit that a shell which was begun without it passed over would be counted on, and not be there.
+ * test/e2e/shell-cli: "flags of a new shell are refused where one is come back to" */
+function refuseBeginning(argv: readonly string[], flags: ShellFlags): void {
+  if (argv.length > 0) throw bothAtOnce()
+  refuseGiven(flags, [...ofNewSandboxes, '--cwd', '--env'], {
+    beside: 'with --attach',
+    cause: 'the shell has begun already',
+    hint: 'Leave it out; or leave out --attach, and begin a new one.',
+  })
+}
+
+export const ofNewSandboxes = ['--backend', '--mount', '--net', '--memory', '--cpus', '--pids', '--policy', '--vaults']
+
 const bothAtOnce = (): GloveboxError =>
   new GloveboxError('INVALID_INPUT', 'Cannot attach and start a program at once', {
     hint: 'Leave out the program, or --attach.',
@@ -73,20 +89,24 @@ const bothAtOnce = (): GloveboxError =>
 
 const signalCodes = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const
 
-async function report({ outcome, end, sandbox, shell: id }: Sat, { flags, doing, interrupts }: Asked): Promise<number> {
+async function report(sat: Sat, { flags, doing, interrupts }: Asked): Promise<number> {
+  const { outcome, end, sandbox, shell: id } = sat
   const { out, err } = doing.face
   if (flags.json === true) await out.write(jsonLine({ outcome, ...end, sandbox, shell: id }))
   else if (outcome === 'detached')
-    await err.write(`glovebox: Left. The shell goes on; come back with:\n  $ ${backTo(sandbox, id, flags)}\n`)
+    await err.write(`glovebox: Left. The shell goes on; come back with:\n  $ ${await backTo(sandbox, id, flags)}\n`)
+  else if (sat.isKept === true)
+    await err.write(
+      `glovebox: The program was killed. Its sandbox is kept:\n  $ ${await backTo(sandbox, undefined, flags)}\n`,
+    )
   else if (end !== undefined && end.ended.by !== 'exit' && end.ended.by !== 'signal')
     await err.write(`glovebox: The program ended by ${end.ended.by}.\n`)
   if (outcome === 'detached') return 0
   return end?.exitCode ?? signalCodes[interrupts.received ?? 'SIGTERM']
 }
 
-function backTo(sandbox: string, id: string, { server, ...flags }: ShellFlags): string {
-  if (serverAsked({ ...flags, ...(server === undefined ? {} : { server }) }) === undefined)
-    return `glovebox shell --attach ${id}`
-  const named = server === undefined ? [] : ['--server', server]
-  return ['glovebox shell', ...named, '--sandbox', sandbox, '--attach', id].join(' ')
+async function backTo(sandboxId: string, shellId: string | undefined, flags: ShellFlags): Promise<string> {
+  if (serverAsked(flags) === undefined) return `glovebox shell --attach ${shellId}`
+  const { wayBack } = await import('./remote/connect.ts')
+  return wayBack(flags, { sandboxId, ...(shellId === undefined ? {} : { shellId }) })
 }

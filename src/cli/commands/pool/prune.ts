@@ -10,7 +10,7 @@ import type { PoolFlags } from './told.ts'
 export async function prune(flags: PoolFlags, { face, directory }: Doing): Promise<number> {
   if (serverAsked(flags) !== undefined)
     throw new GloveboxError('INVALID_INPUT', 'Cannot prune a server: it clears away by itself', {
-      hint: 'To remove sandboxes there: glovebox stop --remove --server URL.',
+      hint: 'To remove sandboxes there: glovebox stop --remove ID. For those of this host, unset GLOVEBOX_SERVER.',
     })
   const wanted = new Set<SeenState>(['over'])
   for (const state of ['paused', 'resting', 'damaged'] as const) if (flags[state] === true) wanted.add(state)

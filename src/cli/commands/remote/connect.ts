@@ -2,7 +2,9 @@
 import { connect, type Glovebox } from '../../../client/index.ts'
 import { GloveboxError } from '../../../errors/error.ts'
 import { remoteFrom, type RemoteFlags } from '../../../runtime/remote.ts'
+import { quoted } from '../../output.ts'
 import type { Doing } from '../../program.ts'
+import { refuseGiven } from '../../refuse.ts'
 
 /** A person waits: an address at which nobody answers is told within about a second. */
 const retry = { retries: 2 }
@@ -13,16 +15,28 @@ export function connectTo(flags: RemoteFlags, { directory }: Doing): Glovebox {
   return connect({ ...remote, retry })
 }
 
+/** With which a command that is printed asks the same server again, after a space each; nothing where the environment names it. */
+export function sameServer({ server, tokenFile }: RemoteFlags): string {
+  const words = [
+    ...(server === undefined ? [] : ['--server', server]),
+    ...(tokenFile === undefined ? [] : ['--token-file', tokenFile]),
+  ]
+  return words.map((word) => ` ${quoted(word)}`).join('')
+}
+
+/** The command that comes back to a terminal of the server, or with a new one to its sandbox. */
+export const wayBack = (
+  flags: RemoteFlags,
+  { sandboxId, shellId }: { readonly sandboxId: string; readonly shellId?: string },
+): string =>
+  `glovebox shell${sameServer(flags)} --sandbox ${sandboxId}${shellId === undefined ? '' : ` --attach ${shellId}`}`
+
 /** SECURITY: a flag that a server would pass over could be one that the operator counts on; so none is passed over.
  * test/e2e/client-cli: "flags that mean nothing on a server are refused" */
-export function refuseLocal(flags: object, names: readonly string[]): void {
-  const given = names.filter((name) => (flags as Readonly<Record<string, unknown>>)[nameOf(name)] !== undefined)
-  if (given.length === 0) return
-  throw new GloveboxError('INVALID_INPUT', `Cannot use ${given.join(', ')} with a server: it speaks of this host.`, {
+export function refuseLocal(flags: object, names: readonly string[], cause = 'it speaks of this host'): void {
+  refuseGiven(flags, names, {
+    beside: 'with a server',
+    cause,
     hint: 'Leave it out; or leave out --server, and unset GLOVEBOX_SERVER.',
   })
 }
-
-/** `--prompt-file` is `promptFile`. */
-const nameOf = (flag: string): string =>
-  flag.replace(/^--/, '').replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase())

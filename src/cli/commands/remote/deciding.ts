@@ -6,6 +6,7 @@ import type { ApproveFlags } from '../runs/approve.ts'
 import type { CancelFlags } from '../runs/cancel.ts'
 import type { ReviseFlags } from '../runs/revise.ts'
 import { endedLine } from '../runs/told.ts'
+import { refuseLocal, sameServer } from './connect.ts'
 import { findRun } from './find.ts'
 
 export async function answerRemote(
@@ -14,6 +15,7 @@ export async function answerRemote(
   flags: AnswerFlags,
   doing: Doing,
 ): Promise<number> {
+  refuseTimeout(flags)
   const { glovebox, id } = await findRun(asked, flags, doing)
   const { question } = flags
   const told = await glovebox.runs.answer(id, text ?? (await pipedText()), question === undefined ? {} : { question })
@@ -37,15 +39,19 @@ export async function approveRemote(asked: string, flags: ApproveFlags, doing: D
 export async function reviseRemote(asked: string, flags: ReviseFlags, doing: Doing): Promise<number> {
   const { glovebox, id } = await findRun(asked, flags, doing)
   const record = await glovebox.runs.revise(id, flags.message)
-  const next = `glovebox run --revises ${id}`
+  const next = `glovebox run --revises ${id}${sameServer(flags)}`
   if (flags.json === true) await doing.face.out.write(jsonLine({ ...record, next }))
   else await doing.face.out.write(`${endedLine(record)}\nThe next attempt at the task:\n  $ ${next}\n`)
   return 0
 }
 
 export async function cancelRemote(asked: string, flags: CancelFlags, doing: Doing): Promise<number> {
+  refuseTimeout(flags)
   const { glovebox, id } = await findRun(asked, flags, doing)
   const record = await glovebox.runs.cancel(id)
   await doing.face.out.write(flags.json === true ? jsonLine(record) : `${endedLine(record)}\n`)
   return record.status === 'cancelled' ? 0 : 1
 }
+
+const refuseTimeout = (flags: AnswerFlags | CancelFlags): void =>
+  refuseLocal(flags, ['--timeout'], 'it has a patience of its own')

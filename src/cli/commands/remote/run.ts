@@ -11,7 +11,7 @@ import { readPrompt } from '../../prompt.ts'
 import type { RunFlags } from '../../run-program.ts'
 import { type Interrupts, watchInterrupts } from '../../signals.ts'
 import { formatBytes, formatMs } from '../../units.ts'
-import { connectTo, refuseLocal } from './connect.ts'
+import { connectTo, refuseLocal, sameServer } from './connect.ts'
 import { policyOf } from './sandbox.ts'
 
 const ofThisHost = ['--config', '--sandbox', '--input', '--mount', '--policy', '--secret', '--vaults']
@@ -73,7 +73,7 @@ async function show(event: RunEvent, { flags, doing }: Omit<Watching, 'interrupt
   if (event.type === 'question_asked') {
     const [text, id] = [wordIn(event, 'text'), wordIn(event, 'question_id')]
     await err.write(`${printable(`glovebox: The run asks: ${text}`)}\n`)
-    const answer = `glovebox runs answer ${event.run_id} --question ${id} "…"`
+    const answer = `glovebox runs answer ${event.run_id} --question ${id}${sameServer(flags)} "…"`
     return err.write(`${printable(`hint: Answer it: ${answer}`)}\n`)
   }
   if (err.isTerminal && event.type === 'action_started') await err.write(`${printable(`→ ${event.summary}`)}\n`)
@@ -93,26 +93,33 @@ async function tell(
   if (flags.json === true) await out.write(jsonLine(record))
   else if (flags.jsonEvents !== true) {
     const { entries } = await glovebox.runs.artifacts(runId)
-    for (const line of ending(record, summary, entries)) await err.write(`${printable(line)}\n`)
+    for (const line of ending(record, { summary, entries, flags })) await err.write(`${printable(line)}\n`)
   }
   const outcome = { status: 'completed', summary: '', exitCode } as const
   const finished = { directory: '', record, outcome, deliverables: [] }
   return exitCodeForRun(finished, { signal: interrupts.received, readerGone: !out.open })
 }
 
-function ending(record: RunRecord, summary: string | null, entries: readonly Artifact[]): readonly string[] {
+interface Ended {
+  readonly summary: string | null
+  readonly entries: readonly Artifact[]
+  readonly flags: RunFlags
+}
+
+function ending(record: RunRecord, { summary, entries, flags }: Ended): readonly string[] {
   const { run_id, status, failure_reason, created_at, updated_at } = record
   const took = formatMs(Date.parse(updated_at) - Date.parse(created_at))
   const reason = failure_reason === null ? '' : ` (${failure_reason})`
   const told = summary === null || status === 'completed' ? '.' : `: ${summary}`
+  const there = `${run_id}${sameServer(flags)}`
   const delivered = entries.filter(({ role, kind }) => role === 'deliverable' && kind === 'file')
   return [
     `glovebox: The run is ${status}${reason} after ${took}${told}`,
     ...table([
       ['run', run_id],
       ...delivered.map(({ path, size }) => ['delivered', `${path} (${formatBytes(size ?? 0)})`]),
-      ...(status === 'review_required' ? [['approve', `glovebox runs approve ${run_id}`]] : []),
-      ['files', `glovebox runs artifacts ${run_id}`],
+      ...(status === 'review_required' ? [['approve', `glovebox runs approve ${there}`]] : []),
+      ['files', `glovebox runs artifacts ${there}`],
     ]).map((row) => `  ${row}`),
   ]
 }

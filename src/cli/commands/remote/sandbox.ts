@@ -6,7 +6,8 @@ import { flagLayers, type SandboxFlags } from '../../flags.ts'
 import type { Doing } from '../../program.ts'
 import { connectTo, refuseLocal } from './connect.ts'
 
-export async function createRemoteSandbox(flags: SandboxFlags, doing: Doing, signal: AbortSignal): Promise<Sandbox> {
+/** No signal ends it halfway: only whoever knows the sandbox can end it. */
+export async function createRemoteSandbox(flags: SandboxFlags, doing: Doing): Promise<Sandbox> {
   refuseLocal(flags, ['--mount', '--policy', '--vaults'])
   const { backend, cwd, env } = flags
   return connectTo(flags, doing).sandboxes.create({
@@ -14,7 +15,6 @@ export async function createRemoteSandbox(flags: SandboxFlags, doing: Doing, sig
     ...(backend === undefined ? {} : { backend }),
     ...(cwd === undefined ? {} : { cwd }),
     ...(env === undefined ? {} : { env }),
-    signal,
   })
 }
 

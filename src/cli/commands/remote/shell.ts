@@ -1,30 +1,32 @@
 // `glovebox shell --server`: a person at a terminal that lives on a server, and that can be left and come back to.
-import type { Attachment, Glovebox, OpenSocket, SocketLike } from '../../../client/index.ts'
+import type { Attachment, ErrorCode, Glovebox, OpenSocket, SocketLike } from '../../../client/index.ts'
 import type { Terminal, TerminalEnd } from '../../../contract/shell.ts'
 import { GloveboxError, isGloveboxError } from '../../../errors/error.ts'
 import { setTimeout as delay } from 'node:timers/promises'
+import { refuseGiven } from '../../refuse.ts'
 import { sit, type Outcome } from '../../terminal/sit.ts'
-import { type Asked, programOf, type Sat, type ShellFlags } from '../shell.ts'
-import { connectTo, refuseLocal } from './connect.ts'
+import { type Asked, ofNewSandboxes, programOf, type Sat, type ShellFlags } from '../shell.ts'
+import { connectTo, wayBack } from './connect.ts'
 import { createRemoteSandbox } from './sandbox.ts'
 
 const pausesMs = [0, 250, 500, 1000, 2000, 4000] as const
 
 export async function sitFar(asked: Asked): Promise<Sat> {
-  const { flags, doing, seat } = asked
+  const { flags, doing } = asked
   const glovebox = connectTo(flags, doing)
   const { sandboxId, terminal, giveBack } = await findTerminal(glovebox, asked)
-  try {
-    await terminal.resize(seat.size)
-    const { outcome, end } = await stay(glovebox, { sandboxId, shellId: terminal.id, asked })
-    if (outcome !== 'detached') await giveBack()
-    return { outcome, end, sandbox: sandboxId, shell: terminal.id }
-  } catch (error) {
-    // Where the connection is lost, the terminal and its sandbox stay, and can be come back to.
-    if (!isGloveboxError(error) || error.code !== 'SERVER_UNREACHABLE') await giveBack().catch(() => {})
-    throw error
-  }
+  const { outcome, end } = await stay(glovebox, { sandboxId, terminal, asked }).catch((error: unknown) => {
+    // An error is nobody's wish: the terminal and its sandbox stay, with all that was done in them, and can be come back to.
+    throw withWayBack(error, wayBack(flags, { sandboxId, shellId: terminal.id }))
+  })
+  const isKept = outcome === 'ended' && wasKilled(end)
+  if (outcome !== 'detached' && !isKept) await giveBack()
+  return { outcome, end, sandbox: sandboxId, shell: terminal.id, isKept }
 }
+
+/** Not by itself and for no limit: as with a server that had to let go of its sandboxes, whose files are there still. */
+const wasKilled = (end: TerminalEnd | undefined): boolean =>
+  end?.ended.by === 'lost' || (end?.ended.by === 'signal' && end.ended.signal === 'SIGKILL')
 
 interface Found {
   readonly sandboxId: string
@@ -33,14 +35,22 @@ interface Found {
   readonly giveBack: () => Promise<void>
 }
 
-async function findTerminal(glovebox: Glovebox, { flags, argv, doing, seat, interrupts }: Asked): Promise<Found> {
+async function findTerminal(glovebox: Glovebox, { flags, argv, doing, seat }: Asked): Promise<Found> {
   if (flags.sandbox === undefined) {
     if (flags.attach !== undefined) throw whichSandbox()
-    const sandbox = await createRemoteSandbox(flags, doing, interrupts.signal)
-    const terminal = await sandbox.shells.open({ pty: seat.size, ...programOf(argv) })
+    const sandbox = await createRemoteSandbox(flags, doing)
+    const terminal = await sandbox.shells.open({ pty: seat.size, ...programOf(argv) }).catch(async (error: unknown) => {
+      // Nothing has been done in it yet.
+      await sandbox.kill().catch(() => {})
+      throw error
+    })
     return { sandboxId: sandbox.id, terminal, giveBack: () => sandbox.kill() }
   }
-  refuseLocal(flags, ofNewSandboxes)
+  refuseGiven(flags, ofNewSandboxes, {
+    beside: 'with --sandbox',
+    cause: 'that is made already',
+    hint: 'Leave it out; or leave out --sandbox, and have a new one.',
+  })
   const sandbox = await glovebox.sandboxes.connect(flags.sandbox)
   if (flags.attach === undefined) {
     const terminal = await sandbox.shells.open({ pty: seat.size, ...placeOf(flags), ...programOf(argv) })
@@ -53,8 +63,6 @@ async function findTerminal(glovebox: Glovebox, { flags, argv, doing, seat, inte
   })
 }
 
-const ofNewSandboxes = ['--backend', '--mount', '--net', '--memory', '--cpus', '--pids', '--policy', '--vaults']
-
 const placeOf = ({ cwd, env }: ShellFlags) => ({
   ...(cwd === undefined ? {} : { cwd }),
   ...(env === undefined ? {} : { env }),
@@ -62,33 +70,44 @@ const placeOf = ({ cwd, env }: ShellFlags) => ({
 
 interface Staying {
   readonly sandboxId: string
-  readonly shellId: string
+  readonly terminal: Terminal
   readonly asked: Asked
+}
+
+interface Stayed {
+  readonly outcome: Outcome
+  readonly end: TerminalEnd | undefined
 }
 
 /** Over as many connections as it takes, every byte once. */
 async function stay(
   glovebox: Glovebox,
-  { sandboxId, shellId, asked: { seat, interrupts } }: Staying,
-): Promise<{ readonly outcome: Outcome; readonly end: TerminalEnd | undefined }> {
+  { sandboxId, terminal, asked: { seat, interrupts } }: Staying,
+): Promise<Stayed> {
   let from: number | undefined
+  const left = (end?: TerminalEnd): Stayed => ({
+    outcome: interrupts.received === 'SIGHUP' ? 'detached' : 'interrupted',
+    end,
+  })
   for (let failures = 0; ;) {
     let attachment: Attachment | undefined
     try {
-      const at = from === undefined ? {} : { from }
-      attachment = await glovebox.terminals.attach(sandboxId, shellId, { ...at, openSocket: await socketOpener() })
+      // It may have another size by now than when it was last told.
+      await terminal.resize(seat.size)
+      attachment = await glovebox.terminals.attach(sandboxId, terminal.id, {
+        ...(from === undefined ? {} : { from }),
+        openSocket: await socketOpener(),
+        signal: interrupts.signal,
+      })
       const onShown = (offset: number): void => {
         from = offset
         failures = 0
       }
       const outcome = await sit(seat, attachment, { signal: interrupts.signal, canDetach: true, onShown })
-      return {
-        outcome: outcome === 'interrupted' && interrupts.received === 'SIGHUP' ? 'detached' : outcome,
-        end: attachment.ended,
-      }
+      return outcome === 'interrupted' ? left(attachment.ended) : { outcome, end: attachment.ended }
     } catch (error) {
-      const isBroken = isGloveboxError(error) && error.code === 'SERVER_UNREACHABLE'
-      const pauseMs = isBroken ? pausesMs[failures] : undefined
+      if (interrupts.signal.aborted) return left()
+      const pauseMs = isGloveboxError(error) && error.kind.retryable ? pausesMs[failures] : undefined
       if (pauseMs === undefined) throw error
       failures += 1
       await delay(pauseMs, undefined, { signal: interrupts.signal }).catch(() => {})
@@ -96,6 +115,21 @@ async function stay(
       attachment?.close()
     }
   }
+}
+
+const ends: ReadonlySet<string> = new Set<ErrorCode>(['NOT_FOUND', 'SANDBOX_GONE', 'SHELL_CLOSED'])
+
+/** To what is there still. */
+function withWayBack(error: unknown, way: string): unknown {
+  if (!isGloveboxError(error) || ends.has(error.code)) return error
+  const { code, message, operatorDetail, facts, kind } = error
+  const withWhat = kind.http === 401 ? ' with another token in GLOVEBOX_TOKEN' : ''
+  return new GloveboxError(code, message, {
+    hint: `Nothing of it was ended. Come back${withWhat}: ${way}`,
+    ...(operatorDetail === undefined ? {} : { operatorDetail }),
+    facts,
+    cause: error,
+  })
 }
 
 /** Node has a WebSocket of its own only from 22 on. */
