@@ -25,7 +25,8 @@ const real = (name: string, testTimeout: number) => ({
 export default defineConfig({
   test: {
     pool: 'forks',
-    maxWorkers: 2,
+    // One more than the cores of a small machine: tests wait, too.
+    maxWorkers: 3,
     projects: [
       // They are pure and keep nothing, so one worker may run many of them without loading everything anew.
       {

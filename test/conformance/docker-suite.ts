@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, it } from 'vitest'
 import type { HostPath } from '../../src/contract/mount.ts'
+import { conformanceCases } from '../../src/testing/index.ts'
 import { describeAsOtherUser, dockerEnv } from './as-other-user.ts'
 import { describeBackend, findSearchProgram, openBackend } from './built.ts'
 import { isRequired } from './required.ts'
@@ -26,7 +27,7 @@ export async function describeDocker(suite: DockerSuite): Promise<void> {
       env: dockerEnv(suite),
       // A case that hangs is told by its own limit. gVisor alone takes four minutes, and beside other suites on a busy host three times that.
       limitMs: 20 * 60_000,
-      leastCases: 150,
+      titles: conformanceCases.map(({ title }) => title),
     })
   const stateDir = realpathSync(mkdtempSync(join(tmpdir(), 'glovebox-state-'))) as HostPath
   afterAll(() => rmSync(stateDir, { recursive: true, force: true }))

@@ -1,5 +1,6 @@
 // The pool as a Provider on `docker`, with one runtime and image. A container never runs as root, so that root runs the cases as an
 // ordinary user.
+import { providerCases } from '../../src/testing/index.ts'
 import { describeAsOtherUser, dockerEnv } from './as-other-user.ts'
 import type { DockerSuite } from './docker-suite.ts'
 import { describeProviderOn } from './provider-suite.ts'
@@ -13,6 +14,6 @@ export async function describeProviderOnDocker({ name, image, runtime }: DockerS
     name,
     env: dockerEnv({ image, ...(runtime === undefined ? {} : { runtime }) }),
     limitMs: 10 * 60_000,
-    leastCases: 17,
+    titles: providerCases.map(({ title }) => title),
   })
 }

@@ -73,11 +73,13 @@ const run: Row = {
 }
 const owner: Row = { owner: 'o1', facts: '{}', beat: 5, created_at }
 const lease: Row = { id: 'sbx_1', owner: 'o1', token: 4, state: 'held', expires_at: 1_800_000_000_000 }
+const turn: Row = { project_id: 'p1', turn: 3 }
 
 /** What each step made room for. */
 const added: readonly Readonly<Record<'sqlite' | 'postgres', Rows>>[] = [
   first(),
   { sqlite: {}, postgres: { leases: lease } },
+  { sqlite: { turns: turn }, postgres: { turns: turn } },
 ]
 
 function first(): Readonly<Record<'sqlite' | 'postgres', Rows>> {

@@ -75,10 +75,19 @@ export function describeExecs({ store }: Subject): void {
         await execs.insert(row)
         expect(await execs.update(row.exec_id, 1, { status: 'SUCCEEDED', exit_code: 0 })).toBe(false)
         expect(await execs.takeOver(row.exec_id, { from: 'o1', to: 'o2' })).toBeUndefined()
-        expect(await execs.requestCancel(row.exec_id, at(9))).toEqual(row)
+        expect(await execs.requestCancel(row.exec_id, { by: 'o2', at: at(9) })).toEqual(row)
         expect(await execs.find(row.exec_id)).toEqual(row)
       },
     )
+
+    it('what was inserted in doubt is there, or never comes', async () => {
+      const { execs } = await store()
+      const [there, void_] = [execRow(), execRow()]
+      await execs.insert(there)
+      expect([await execs.wasInserted(there), await execs.wasInserted(void_)]).toEqual([true, false])
+      expect(await execs.count({})).toBe(1)
+      expect(await execs.insert(void_)).toEqual({ outcome: 'claimed' })
+    })
 
     it('an exec that has ended never changes again', async () => {
       const { execs } = await store()
@@ -91,12 +100,26 @@ export function describeExecs({ store }: Subject): void {
       expect(await execs.find(row.exec_id)).toEqual(first)
     })
 
+    it('who owns an exec that has not ended is told, and nobody else', async () => {
+      const { execs } = await store()
+      expect(await execs.owners()).toEqual([])
+      const owned = [
+        { status: 'QUEUED', owner: 'o1' },
+        { status: 'RUNNING', owner: 'o1' },
+        { status: 'RUNNING', owner: 'o2' },
+        { status: 'QUEUED', owner: null },
+        { status: 'SUCCEEDED', owner: 'o3' },
+      ] as const
+      for (const each of owned) await execs.insert(execRow(each))
+      expect((await execs.owners()).toSorted()).toEqual(['o1', 'o2'])
+    })
+
     it('what is not there is neither found nor changed', async () => {
       const { execs } = await store()
       expect(await execs.find('exec_no')).toBeUndefined()
       expect(await execs.update('exec_no', 0, { status: 'LOST' })).toBe(false)
       expect(await execs.takeOver('exec_no', { from: null, to: 'o' })).toBeUndefined()
-      expect(await execs.requestCancel('exec_no', at(0))).toBeUndefined()
+      expect(await execs.requestCancel('exec_no', { by: 'o', at: at(0) })).toBeUndefined()
     })
 
     it('restoring keeps owner and fence, and lets nothing that has ended begin again', async () => {
@@ -142,13 +165,46 @@ export function describeExecs({ store }: Subject): void {
       expect(seen).toEqual(newestFirst.map(({ exec_id }) => exec_id))
     })
 
+    it('a page ends before its rows are longer than was asked for, and never without a row', async () => {
+      const { execs } = await store()
+      const lengths = [10, 10, 3000, 10, 6000, 10]
+      const rows = lengths.map((length, index) => execRow({ created_at: at(index), args: ['x'.repeat(length)] }))
+      for (const row of rows) await execs.insert(row)
+      const pages: number[][] = []
+      const listed = await allPages(async (after) => {
+        const page = await execs.list({}, { limit: 3, mostText: 4000, after })
+        pages.push(page.rows.map(({ args: [text = ''] }) => text.length))
+        return page
+      })
+      expect(pages).toEqual([[10], [6000], [10, 3000, 10], [10]])
+      expect(listed).toEqual(rows.toReversed())
+    })
+
+    it('what has not ended is listed without what makes a row long', async () => {
+      const { execs } = await store()
+      const rows = execStatuses.map((status, index) =>
+        execRow({ status, created_at: at(index), owner: index % 2 === 0 ? 'o1' : null, boundary_id: `b${index}` }),
+      )
+      for (const row of rows) await execs.insert(row)
+      const short = ({ exec_id, owner, boundary_id, created_at }: ExecRow) => ({
+        exec_id,
+        owner,
+        boundary_id,
+        created_at,
+      })
+      const unended = rows.filter(({ status }) => !hasEnded(status)).toReversed()
+      expect(await allPages((after) => execs.listOpen({}, { limit: 1, after }))).toEqual(unended.map(short))
+      const owned = await execs.listOpen({ owner: 'o1' }, { limit: 10 })
+      expect(owned.rows).toEqual(unended.filter(({ owner }) => owner === 'o1').map(short))
+    })
+
     it('a list holds what its filter names', async () => {
       const { execs } = await store()
       const a = execRow({ project_id: 'p1', task_id: 't1', created_at: at(1) })
       const b = execRow({ project_id: 'p1', task_id: 't2', conversation_id: 'c', created_at: at(2), owner: 'o1' })
       const c = execRow({ project_id: 'p2', task_id: 't1', skill_id: 's.k', created_at: at(3), status: 'RUNNING' })
       for (const row of [a, b, c]) await execs.insert(row)
-      await execs.requestCancel(c.exec_id, at(4))
+      await execs.requestCancel(c.exec_id, { by: 'o', at: at(4) })
       const ids = async (filter: Parameters<typeof execs.list>[0]): Promise<readonly string[]> => {
         const { rows, next } = await execs.list(filter, { limit: 10 })
         expect(next).toBeNull()

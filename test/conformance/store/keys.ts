@@ -145,6 +145,20 @@ export function describeKeys({ store, stores }: Subject): void {
       expect(await runs.find(row.run_id)).toBeUndefined()
     })
 
+    it('of several that are inserted under one id at once one is there, and stays as it is', async () => {
+      const { runs } = await store()
+      const one = runRow()
+      const rows = Array.from({ length: 8 }, (_, n) => ({ ...one, project_id: `p${n}`, state_seq: n + 1 }))
+      const inserted = await Promise.all(rows.map((row) => runs.insert(row)))
+      expect(inserted.filter((isNew) => isNew)).toHaveLength(1)
+      const first = rows[inserted.indexOf(true)]
+      expect(await runs.insert({ ...one, state_seq: 100 })).toBe(false)
+      expect(await runs.find(one.run_id)).toEqual(first)
+      // Control: whoever brings it up to date does so.
+      await runs.put({ ...one, state_seq: 100 })
+      expect(await runs.find(one.run_id)).toMatchObject({ state_seq: 100 })
+    })
+
     it('runs are listed newest first, by what the filter names', async () => {
       const { runs } = await store()
       const rows = Array.from({ length: 9 }, (_, n) =>

@@ -1,6 +1,6 @@
 // The store's contract on SQLite, the default, and what is true of files alone.
-import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { spawnSync } from 'node:child_process'
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
@@ -45,6 +45,45 @@ describe('a SQLite file', () => {
     if (scheme === 'file:') await expect(opening).rejects.toMatchObject({ code: 'INVALID_SETTINGS' })
     else await (await opening).close()
     expect(statSync(path, { throwIfNoEntry: false }) !== undefined).toBe(scheme !== 'file:')
+  })
+
+  const nobodys: readonly (readonly [string, (path: string) => void])[] = [
+    ['a note of somebody', (path) => writeFileSync(path, 'this is not a database, it is a note of somebody')],
+    ['one short line', (path) => writeFileSync(path, 'note\n')],
+    ['a directory', (path) => mkdirSync(path)],
+    ['a FIFO', (path) => void execFileSync('mkfifo', [path])],
+  ]
+  it.each(nobodys)('is not taken for one that a URL names: %s is refused and left as it is', async (_what, lay) => {
+    const place = mkdtempSync(join(directory, 'named-'))
+    const path = join(place, 'named')
+    lay(path)
+    const look = (): unknown => [readdirSync(place), statSync(path).ino, statSync(path).mtimeMs, statSync(path).size]
+    const before = look()
+    for (const onDamage of ['refuse', 'quarantine'] as const)
+      await expect(openStore({ url: `sqlite:${path}`, onDamage })).rejects.toMatchObject({
+        code: 'INVALID_SETTINGS',
+        hint: expect.stringContaining('sqlite:/path/to/file.db') as string,
+        operatorDetail: path,
+      })
+    expect(look()).toEqual(before)
+  })
+
+  it('that a URL names is put aside when it is damaged, if it begins as one', async () => {
+    const path = newDatabase()
+    await (await openStore({ url: `sqlite:${path}` })).close()
+    const harmed = readFileSync(path).fill(0x99, 100)
+    writeFileSync(path, harmed)
+    const store = await openStore({ url: `sqlite:${path}`, onDamage: 'quarantine' })
+    expect(readFileSync(store.quarantined!).equals(harmed)).toBe(true)
+    await store.close()
+  })
+
+  it('that is empty is filled', async () => {
+    const path = newDatabase()
+    writeFileSync(path, '')
+    const store = await openStore({ url: `sqlite:${path}` })
+    expect(await store.tokens.count()).toBe(0)
+    await store.close()
   })
 
   it.each(['mysql://x/y', 'https://x', '', 'sqlite:', 'Postgrs://x'])('%j is no URL of a database', async (url) => {
