@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { Sandbox } from '../../src/index.ts'
 import type { GrepResult } from '../../src/contract/sandbox.ts'
 import { tools } from '../../src/tools/tools.ts'
+import { target } from './host.ts'
 
 let project: string
 let sandbox: Sandbox
@@ -13,7 +14,7 @@ beforeEach(async () => {
   project = mkdtempSync(join(tmpdir(), 'glovebox-actions-'))
   // The guest's PATH begins in its workspace, as a careless operator might have it.
   sandbox = await Sandbox.create({
-    backend: 'bwrap',
+    ...target,
     mounts: [{ guestPath: '/workspace', hostPath: project, mode: 'rw' }],
     env: { PATH: '/workspace:/usr/bin:/bin' },
   })

@@ -2,23 +2,25 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import {
   chmodSync,
+  chownSync,
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
   rmSync,
   statSync,
-  symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Readable } from 'node:stream'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { checkBounds } from '../../src/backends/docker/inodes.ts'
-import type { Cell } from '../../src/backends/docker/cell.ts'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { findDocker } from '../../src/backends/docker/facts.ts'
-import { refuseMountsBelow } from '../../src/backends/docker/layout.ts'
+import { execTarget } from '../faults/exec-targets.ts'
+import { shell, startExecServer } from '../fixtures/exec-server.ts'
+import { aimWhileStarting } from './aim-while-starting.ts'
+import { describeAsRoot, describeWhere } from './describe-where.ts'
+import { showingElsewhere } from './host-conversation.ts'
 import { container, openHost, undefended, type AttackHost, type Guest } from './host.ts'
 import { isRequired } from '../conformance/required.ts'
 
@@ -27,9 +29,8 @@ const socket = '/var/run/docker.sock'
 const docker = (...args: readonly string[]): string =>
   execFileSync('docker', args, { encoding: 'utf8', stdio: 'pipe', timeout: 30_000 })
 const answers = spawnSync('docker', ['image', 'inspect', image]).status === 0
-const reason = `no Docker daemon with the image ${image}`
 
-describe.skipIf(!answers && !isRequired('docker'))(`docker${answers ? '' : ` [${reason}]`}`, () => {
+describeWhere(answers || isRequired('docker'), `no Docker daemon with the image ${image}`)('docker', () => {
   let host: AttackHost
   let guest: Guest
   /** A command that comes before the last one's container has been looked over has another one made: there may be several. */
@@ -108,7 +109,7 @@ describe.skipIf(!answers && !isRequired('docker'))(`docker${answers ? '' : ` [${
   it('a command cannot speak to the keeper of its container, nor in its name', async () => {
     const numbers = [0, 1, 2, 9].map((number) => `/proc/1/fd/${number}`)
     const report = `for fd in ${numbers.join(' ')}; do echo forged > $fd && echo WRITTEN; done`
-    const reading = 'cat /proc/1/environ /proc/1/maps /proc/1/mem /.glovebox/run/sh'
+    const reading = 'cat /proc/1/environ /proc/1/maps /proc/1/mem /proc/1/exe'
     const tried = await guest.run(`(${report}; ${reading}) 2>refusals; kill -9 1; kill -STOP 1; exit 7`)
     expect(tried).toMatchObject({ ended: { by: 'exit', code: 7 }, stdout: '' })
     const refusals = readFileSync(join(guest.workspace, 'refusals'), 'utf8')
@@ -121,6 +122,22 @@ describe.skipIf(!answers && !isRequired('docker'))(`docker${answers ? '' : ` [${
     const open = `sh -c 'cat /proc/1/maps >/dev/null && echo READ; python3 -c "${trace}"'; true`
     const control = docker(...plain, '-c', open)
     expect(control).toBe('READ\n0 0\n')
+  })
+
+  it('nothing that a command left in its container is there for the next one', async () => {
+    const but = ['/proc', '/sys', '/workspace', '/home'].map((place) => `-path ${place}`).join(' -o ')
+    const listed = await guest.run(`find / \\( ${but} \\) -prune -o -type d -writable -print 2>/dev/null; true`)
+    const places = listed.stdout.split('\n').filter((place) => place !== '')
+    expect(places).toEqual(expect.arrayContaining(['/tmp', '/var/tmp', '/dev/shm', '/.glovebox/run']))
+    for (const place of places) {
+      for (const leave of [`touch ${place}/left`, `mkdir ${place}/.left`, `touch ${place}/left; chmod 0 ${place}`]) {
+        await guest.run(leave)
+        const found = await guest.run(`chmod 700 ${place} 2>/dev/null; ls -A ${place}`)
+        expect([place, leave, found.exitCode, found.stdout]).toEqual([place, leave, 0, ''])
+      }
+    }
+    // Control: within one command it is there.
+    expect((await guest.run('touch /.glovebox/run/left; ls -A /.glovebox/run')).stdout).toBe('left\n')
   })
 
   it('nothing that a command started outlives it in its container', async () => {
@@ -156,18 +173,30 @@ describe.skipIf(!answers && !isRequired('docker'))(`docker${answers ? '' : ` [${
     docker('rm', control)
   })
 
-  it('a mount below a read-only one is not left writable', async () => {
-    const bound = { guestPath: '/ref', source: '/dev', writable: false }
-    expect(() => refuseMountsBelow([bound])).toThrow(expect.objectContaining({ code: 'BOUNDARY_FAILED' }))
-    expect(() => refuseMountsBelow([{ ...bound, source: host.directory }])).not.toThrow()
-    expect(() => refuseMountsBelow([{ ...bound, writable: true }])).not.toThrow()
-    // The control: what is mounted below /dev can be written through a read-only mount of /dev, before Docker 25.
-    const file = `glovebox-below-${process.pid}`
-    const mount = 'type=bind,source=/dev,target=/ref,readonly'
-    const script = `touch /ref/shm/${file} && echo WRITTEN; rm -f /ref/shm/${file}`
-    const args = ['run', '--rm', '--network=none', '--mount', mount, '--entrypoint=/bin/sh', image, '-c', script]
-    const isDeep = Number.parseInt(docker('version', '--format', '{{.Server.Version}}'), 10) >= 25
-    expect(spawnSync('docker', args, { encoding: 'utf8' }).stdout).toBe(isDeep ? '' : 'WRITTEN\n')
+  describeAsRoot('where the daemon sees more than the host process', () => {
+    it('a mount below a read-only one is not left writable', async () => {
+      const isDeep = Number.parseInt(docker('version', '--format', '{{.Server.Version}}'), 10) >= 25
+      const other = await openHost('user', { group: statSync(socket).gid, seesElsewhere: 'mounted' })
+      const readOnly = (hostPath: string): Promise<Guest> =>
+        other.sandbox({ ...container, mounts: [{ guestPath: '/ref', hostPath, mode: 'ro' }] })
+      try {
+        const made = readOnly(other.directory)
+        if (isDeep) expect((await (await made).run('touch /ref/mounted/x || echo refused')).stdout).toBe('refused\n')
+        else await expect(made).rejects.toMatchObject({ code: 'BOUNDARY_FAILED', detail: other.directory })
+        const quiet = await readOnly(other.makeDirectory('quiet'))
+        expect((await quiet.run('touch /ref/x || echo refused')).stdout, 'control: another one stands').toBe(
+          'refused\n',
+        )
+      } finally {
+        await other.close()
+      }
+      // The control: what is mounted below /dev can be written through a read-only mount of /dev, before Docker 25.
+      const file = `glovebox-below-${process.pid}`
+      const mount = 'type=bind,source=/dev,target=/ref,readonly'
+      const script = `touch /ref/shm/${file} && echo WRITTEN; rm -f /ref/shm/${file}`
+      const args = ['run', '--rm', '--network=none', '--mount', mount, '--entrypoint=/bin/sh', image, '-c', script]
+      expect(spawnSync('docker', args, { encoding: 'utf8' }).stdout).toBe(isDeep ? '' : 'WRITTEN\n')
+    })
   })
 
   it('a container of another installation is neither listed nor removed', async () => {
@@ -191,36 +220,75 @@ describe.skipIf(!answers && !isRequired('docker'))(`docker${answers ? '' : ` [${
     }
   })
 
-  it('a source that is aimed elsewhere while a container starts is not shown to the guest', async () => {
-    const place = host.makeDirectory('aimed')
-    mkdirSync(join(place, 'real'))
-    symlinkSync('/etc', join(place, 'link'))
-    const show = (source: string): string =>
-      docker(
-        'run',
-        '--rm',
-        '--network=none',
-        '--mount',
-        `type=bind,source=${source},target=/at`,
-        image,
-        'ls',
-        '-di',
-        '/at',
-      )
-    const meant = statSync(join(place, 'real'), { bigint: true }).ino
-    const cellShowing = (source: string): Cell => {
-      return {
-        run: () => ({ stdout: Readable.from([Buffer.from(show(source))]), stderr: Readable.from([]) }),
-        isFit: () => Promise.resolve(true),
-        kill() {},
-        gone: Promise.resolve(),
-      } as unknown as Cell
-    }
-    await expect(checkBounds(cellShowing(join(place, 'real')), new Map([['/at', meant]]))).resolves.toBeUndefined()
-    await expect(checkBounds(cellShowing(join(place, 'link')), new Map([['/at', meant]]))).rejects.toThrow(
-      'does not show at /at',
-    )
-    expect(show(join(place, 'link')), 'control: docker follows it').toContain(String(statSync('/etc').ino))
+  describeAsRoot('where the daemon sees something else than the host process', () => {
+    it('a source that is aimed elsewhere while a container starts is not shown to the guest', async () => {
+      // To the daemon the path leads elsewhere than to the host process, as after a swap between its look and the daemon's.
+      const other = await openHost('user', { group: statSync(socket).gid, seesElsewhere: 'aimed' })
+      const aimed = join(other.directory, 'aimed')
+      const own = [{ guestPath: '/workspace', hostPath: other.makeDirectory('own') }]
+      const mounted = (hostPath: string): Promise<Guest> =>
+        other.sandbox({ ...container, mounts: [...own, { guestPath: '/data', hostPath, mode: 'ro' }] })
+      try {
+        writeFileSync(join(aimed, 'canary'), 'elsewhere')
+        await expect(mounted(aimed)).rejects.toMatchObject({
+          code: 'BOUNDARY_FAILED',
+          detail: expect.stringContaining('does not show at /data'),
+        })
+        const quiet = await mounted(other.makeDirectory('quiet'))
+        expect((await quiet.run('echo stands')).stdout, 'control: another one stands').toBe('stands\n')
+        const shown = docker('run', '--rm', '--network=none', `--volume=${aimed}:/at`, image, 'cat', '/at/canary')
+        expect(shown, 'control: the daemon goes where it leads to').toBe('elsewhere')
+      } finally {
+        await other.close()
+      }
+      // And so it is with an exec: nobody speaks to its container before its command begins.
+      const first = await startExecServer(execTarget('docker').options)
+      expect(await first.exec(shell('printf elsewhere > canary')), 'control').toMatchObject({ status: 'SUCCEEDED' })
+      await first.stop()
+      const work = join(first.workspace, 'projects/demo/work')
+      const seen = join(first.workspace, 'projects/demo/seen')
+      cpSync(work, seen, { recursive: true, preserveTimestamps: true })
+      chownSync(seen, statSync(work).uid, statSync(work).gid)
+      const under = showingElsewhere({ shown: seen, at: work })
+      const server = await startExecServer({ ...execTarget('docker').options, place: first.place, under })
+      try {
+        const exec = await server.exec(shell('cat canary; touch /workspace/artifacts/begun'))
+        expect(exec).toMatchObject({ status: 'FAILED', exit_code: null, error_reason: 'boundary_failed' })
+        expect(readFileSync(join(server.workspace, exec.stdout_path), 'utf8')).toBe('')
+        expect(existsSync(join(server.workspace, exec.artifacts_dir, 'files/begun'))).toBe(false)
+        const control = await server.exec({ ...shell('echo stands'), project_id: 'quiet' })
+        expect(control, 'control: one of another project stands').toMatchObject({ status: 'SUCCEEDED' })
+      } finally {
+        await server.stop()
+        await server.remove()
+      }
+    })
+
+    it('a place below a mount that is aimed elsewhere while a container starts, and back again, is not left open', async () => {
+      const aim = aimWhileStarting(image)
+      const other = await openHost('user', { group: statSync(socket).gid, findsInPlace: aim })
+      const mounted = (workspace: string): Promise<Guest> => {
+        mkdirSync(join(workspace, 'lead/kept'), { recursive: true })
+        for (const made of ['lead', 'lead/kept']) other.give(join(workspace, made))
+        const mounts = [{ guestPath: '/workspace', hostPath: workspace }]
+        return other.sandbox({ ...container, mounts, settings: { protect: ['lead/kept'] } })
+      }
+      try {
+        const workspace = other.makeDirectory('own')
+        aim.aim(workspace)
+        await expect(mounted(workspace)).rejects.toMatchObject({
+          code: 'BOUNDARY_FAILED',
+          detail: expect.stringContaining('does not show at /workspace/lead'),
+        })
+        const quiet = await mounted(other.makeDirectory('quiet'))
+        const writing = await quiet.run('touch lead/kept/x || echo refused')
+        expect(writing.stdout, 'control: another one stands').toBe('refused\n')
+        expect(aim.undefended(workspace), 'control: the place is left open').toBe('WRITTEN\n')
+      } finally {
+        await other.close()
+        aim.remove()
+      }
+    })
   })
 
   it('the guest is not in the group of the daemon', async () => {

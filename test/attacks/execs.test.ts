@@ -8,19 +8,21 @@ import {
   linkSync,
   lstatSync,
   mkdirSync,
+  mkdtempSync,
   readFileSync,
   readdirSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { release } from 'node:os'
+import { release, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { recordNames, type ExecArtifacts, type ExecMeta, type ExecRecord } from '../../src/contract/exec-record.ts'
 import { execTarget } from '../faults/exec-targets.ts'
 import { makePlace, shell, startExecServer, type ExecServer } from '../fixtures/exec-server.ts'
-import { filesWith, ofTheHost, processesWith } from '../fixtures/value-search.ts'
+import { changedFilesWith, filesWith, ofTheHost, processesWith } from '../fixtures/value-search.ts'
 
 const attacked = execTarget(process.env['GLOVEBOX_ATTACK_BACKEND'] ?? 'bwrap')
 
@@ -151,6 +153,32 @@ describe('records of an exec', () => {
     expect(statSync(join(server.workspace, 'projects/demo/inputs/i')).nlink).toBe(2)
   })
 
+  it('a command of an exec cannot tell its own end and go on', async () => {
+    const forged =
+      'for fd in /proc/[0-9]*/fd/*; do [ -p "$fd" ] && echo "glovebox exit 0" >"$fd" && echo "$fd" >&3; done'
+    const open = `sh -c 'exec 8>told; sh -c "echo glovebox exit 0 >/proc/\\$PPID/fd/8"; :'`
+    const exec = await server.exec(
+      shell(
+        [
+          'cd /workspace/artifacts',
+          `(${forged}) 3>written 2>/dev/null`,
+          // It would have been believed by now.
+          'sleep 1; echo late >late',
+          open,
+          'exit 7',
+        ].join('\n'),
+      ),
+    )
+    expect(exec).toMatchObject({ status: 'FAILED', exit_code: 7 })
+    const { entries } = (await server.ask('GET', `/sandbox/execs/${exec.exec_id}/artifacts`)).json as ExecArtifacts
+    const sha256 = createHash('sha256').update('late\n').digest('hex')
+    expect(entries.find(({ path }) => path === 'late')).toMatchObject({ sha256 })
+    // Controls: there were pipes to write to, which were its own outputs; and a shell that does not hide is spoken for.
+    expect(readFileSync(placeOf(exec, 'files', 'written'), 'utf8')).toMatch(/fd\/1$/m)
+    expect(readFileSync(placeOf(exec, 'stdout.txt'), 'utf8')).toContain('glovebox exit 0')
+    expect(readFileSync(placeOf(exec, 'files', 'told'), 'utf8')).toBe('glovebox exit 0\n')
+  })
+
   it('an input reaches nothing outside of inputs/', async () => {
     const path = victim('overwritten')
     const inputs = join(server.workspace, 'projects/links/inputs')
@@ -198,9 +226,15 @@ describe('records of an exec', () => {
 })
 
 describe('the environment of an exec', () => {
+  /** Where a server and what it starts might put something down. */
+  const places = [tmpdir(), '/tmp', '/run', '/dev/shm']
+  const putDown = (text: string, since: Date): readonly string[] =>
+    changedFilesWith(text, places, since).map((path) => path.slice(0, path.lastIndexOf('/')))
+
   it("a value of an exec's environment is found on no disk, in no log and in no command line", async () => {
     const canary = `canary-${Math.random().toString(36).slice(2)}${Date.now().toString(36)}`
     const spoken = `spoken-${canary}`
+    const since = new Date(Date.now() - 1000)
     const exec = await server.begin(
       {
         project_id: 'secrets',
@@ -222,6 +256,7 @@ describe('the environment of an exec', () => {
     expect(ofTheHost(processesWith('environ', canary))).toEqual([])
     expect(processesWith('cmdline', canary)).toEqual([])
     expect(filesWith(server.place, canary)).toEqual([])
+    expect(putDown(canary, since)).toEqual([])
     writeFileSync(join(work, 'go'), '')
     const ended = await server.until(exec.exec_id, ({ ended_at }) => ended_at !== null)
     expect(ended).toMatchObject({ status: 'SUCCEEDED', env_keys: ['PYTHONSTARTUP', 'TOKEN'] })
@@ -242,9 +277,20 @@ describe('the environment of an exec', () => {
     expect(recorded.some((name) => name.startsWith('glovebox.db'))).toBe(true)
     await server.stop()
     expect(filesWith(server.place, canary)).toEqual([])
+    expect(putDown(canary, since)).toEqual([])
+    // Control: what an exec of this server had for its task is found by this search, too.
+    expect(putDown('spoken-task', since)).toContain(placeOf(exec))
   })
 
-  it('control: a value that a process of the host carries is found', async () => {
+  it('control: a value that lies anywhere a server might put it, or that a process of the host carries, is found', async () => {
+    const since = new Date(Date.now() - 1000)
+    const lying = `lying-${Math.random().toString(36).slice(2)}`
+    // An ordinary user, as whom a server may run, writes nothing into /run.
+    const writable = [...new Set(places)].filter((place) => place !== '/run' || process.getuid?.() === 0)
+    const planting = writable.map((place) => mkdtempSync(join(place, 'glovebox-planted-')))
+    for (const place of planting) writeFileSync(join(place, 'x'), lying)
+    expect(putDown(lying, since).toSorted()).toEqual(planting.toSorted())
+    for (const place of planting) rmSync(place, { recursive: true })
     const planted = `planted-${Math.random().toString(36).slice(2)}`
     const carriers = [
       spawn('/bin/sh', ['-c', `read line; : ${planted}`]),

@@ -18,6 +18,8 @@ export interface HostStart {
   readonly id?: number
   readonly group?: number
   readonly inheritDescriptors: readonly number[]
+  /** In a mount namespace of its own the process finds `shown` at `at`. Needs root. */
+  readonly own?: { readonly shown: string; readonly at: string } | undefined
 }
 
 interface ToldError {
@@ -51,12 +53,28 @@ type Answer =
 
 const patienceMs = 10_000
 
+/** What starts a program in a mount namespace of its own. */
+export const showingElsewhere = ({ shown, at }: NonNullable<HostStart['own']>): readonly string[] => [
+  'unshare',
+  '--mount',
+  'sh',
+  '-c',
+  'mount --bind "$0" "$1" && shift && exec "$@"',
+  shown,
+  at,
+]
+
 export function startHostProcess(start: HostStart): HostProcess {
-  const child = spawn(process.execPath, [start.script], {
+  const { id, group = id, own } = start
+  const become = id === undefined ? [] : ['setpriv', `--reuid=${id}`, `--regid=${group}`, '--clear-groups']
+  const before = own === undefined ? [] : [...showingElsewhere(own), ...become]
+  const command: readonly string[] = [...before, process.execPath, start.script]
+  const [program = '', ...words] = command
+  const child = spawn(program, words, {
     cwd: start.cwd,
     env: { ...start.env },
     stdio: ['pipe', 'pipe', 'pipe', ...start.inheritDescriptors],
-    ...(start.id === undefined ? {} : { uid: start.id, gid: start.group ?? start.id }),
+    ...(id === undefined || own !== undefined ? {} : { uid: id, gid: group }),
   })
   const waiting = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>()
   const [stdin, stdout, stderr] = [child.stdin, child.stdout, child.stderr]

@@ -18,14 +18,14 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { isGloveboxError } from '../../src/errors/error.ts'
 import { openRoot } from '../../src/paths/descriptor.ts'
 import { settle } from '../../src/paths/directories.ts'
 import { bytes, groundForEach, guest, onLinux, refused, secret, textOf } from '../fixtures/temporary-mounts.ts'
+import { describeAsRoot, describeWhere } from './describe-where.ts'
 
 const ground = groundForEach()
-const isRoot = process.geteuid?.() === 0
 const protect = ['.git/hooks', '.bashrc']
 
 // Makes and removes the second name as fast as it can, as a guest with a descriptor of the file could.
@@ -36,7 +36,7 @@ const linker = `
   for (;;) { linkSync(from, to); unlinkSync(to) }
 `
 
-describe.skipIf(!onLinux)('host paths', () => {
+describeWhere(onLinux, 'files are walked by descriptor on Linux')('host paths', () => {
   it('a NUL in a path is refused', async () => {
     ground().put('a')
     await refused('INVALID_PATH', ground().open().read(guest('/workspace/a\0.txt'), { maxBytes: 9 }))
@@ -127,36 +127,38 @@ describe.skipIf(!onLinux)('host paths', () => {
     expect(statSync(ground().host('tool')).mode & 0o7777).toBe(0o755)
   })
 
-  it.skipIf(!isRoot)("started by root, a file action reaches no more than the mount's owner may", async () => {
-    ground().put('roots', secret)
-    ground().put('closed/inner', secret)
-    chmodSync(ground().host('roots'), 0o600)
-    chmodSync(ground().host('closed'), 0o700)
-    chownSync(ground().inside, 1234, 1234)
-    const files = ground().open()
-    await refused('NOT_PERMITTED', files.read(guest('/workspace/roots'), { maxBytes: 99 }))
-    await refused('NOT_PERMITTED', files.read(guest('/workspace/closed/inner'), { maxBytes: 99 }))
-    await refused('NOT_PERMITTED', files.list(guest('/workspace/closed'), { limit: 9 }))
-    await refused('NOT_PERMITTED', files.write(guest('/workspace/closed/new'), bytes('x')))
-    // Control: root itself reads it, and so does the action once the owner may.
-    expect(readFileSync(ground().host('roots'), 'utf8')).toBe(secret)
-    chownSync(ground().host('roots'), 1234, 1234)
-    expect(await textOf(files, '/workspace/roots')).toBe(secret)
-  })
+  describeAsRoot('of files of others', () => {
+    it("started by root, a file action reaches no more than the mount's owner may", async () => {
+      ground().put('roots', secret)
+      ground().put('closed/inner', secret)
+      chmodSync(ground().host('roots'), 0o600)
+      chmodSync(ground().host('closed'), 0o700)
+      chownSync(ground().inside, 1234, 1234)
+      const files = ground().open()
+      await refused('NOT_PERMITTED', files.read(guest('/workspace/roots'), { maxBytes: 99 }))
+      await refused('NOT_PERMITTED', files.read(guest('/workspace/closed/inner'), { maxBytes: 99 }))
+      await refused('NOT_PERMITTED', files.list(guest('/workspace/closed'), { limit: 9 }))
+      await refused('NOT_PERMITTED', files.write(guest('/workspace/closed/new'), bytes('x')))
+      // Control: root itself reads it, and so does the action once the owner may.
+      expect(readFileSync(ground().host('roots'), 'utf8')).toBe(secret)
+      chownSync(ground().host('roots'), 1234, 1234)
+      expect(await textOf(files, '/workspace/roots')).toBe(secret)
+    })
 
-  it.skipIf(!isRoot)('a directory that is swapped in is not given away', () => {
-    mkdirSync(ground().host('victim'))
-    writeFileSync(ground().host('victim/of-root'), '')
-    mkdirSync(ground().host('new'))
-    const owner = { uid: 1234, gid: 1234 }
-    for (const name of ['victim', 'new']) {
-      const opened = openRoot(ground().host(name))
-      settle(opened, owner)
-      closeSync(opened.fd)
-    }
-    expect(statSync(ground().host('victim')).uid).toBe(0)
-    // Control: one that was really made just now is.
-    expect(statSync(ground().host('new')).uid).toBe(1234)
+    it('a directory that is swapped in is not given away', () => {
+      mkdirSync(ground().host('victim'))
+      writeFileSync(ground().host('victim/of-root'), '')
+      mkdirSync(ground().host('new'))
+      const owner = { uid: 1234, gid: 1234 }
+      for (const name of ['victim', 'new']) {
+        const opened = openRoot(ground().host(name))
+        settle(opened, owner)
+        closeSync(opened.fd)
+      }
+      expect(statSync(ground().host('victim')).uid).toBe(0)
+      // Control: one that was really made just now is.
+      expect(statSync(ground().host('new')).uid).toBe(1234)
+    })
   })
 })
 

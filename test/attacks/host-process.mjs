@@ -92,7 +92,7 @@ const operations = {
       import('./dist/runtime/state.js'),
     ])
     const state = stateHome()
-    const backends = openServedBackends([backend], docker)
+    const backends = openServedBackends([backend], { docker })
     const leases = await openLeases({ state })
     const common = { state, backends, leases, layers, env: {}, operatorEnv: {}, lifeMs: 600_000 }
     pool = openRealPool({ ...common, settings })

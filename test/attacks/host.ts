@@ -109,6 +109,8 @@ export interface AttackHost {
   readonly starter: Starter
   /** The starter's numeric id. */
   readonly uid: number
+  /** Its group, which may speak to the daemon where containers are attacked. */
+  readonly gid: number
   /** Of the host process. */
   readonly pid: number
   /** The copy of the package that it runs. */
@@ -147,6 +149,10 @@ export interface HostOptions {
   readonly inheritDescriptors?: readonly number[]
   /** The group of an ordinary starter, if it is to be another than its own. */
   readonly group?: number
+  /** The name of a directory below the ground in whose place the host process sees another one than everybody else. Needs root. */
+  readonly seesElsewhere?: string
+  /** A file that the host process finds in the place of another. Needs root. */
+  readonly findsInPlace?: { readonly shown: string; readonly at: string }
 }
 
 export async function openHost(starter: Starter, options: HostOptions = {}): Promise<AttackHost> {
@@ -160,9 +166,15 @@ export async function openHost(starter: Starter, options: HostOptions = {}): Pro
     give(path)
     return path
   }
+  const gid = options.group ?? daemonGroup ?? uid
   const packageDirectory = attackedPackage()
   const directory = own('ground', 0o755)
   const stateDirectory = own('state', 0o700)
+  const { seesElsewhere } = options
+  const shown =
+    seesElsewhere === undefined
+      ? options.findsInPlace
+      : { at: own(join('ground', seesElsewhere), 0o755), shown: own(join('ground', `${seesElsewhere}-shown`), 0o755) }
   const host = startHostProcess({
     script: join(packageDirectory, 'host-process.mjs'),
     cwd: options.cwd ?? packageDirectory,
@@ -173,14 +185,16 @@ export async function openHost(starter: Starter, options: HostOptions = {}): Pro
       TMPDIR: own('tmp', 0o700),
       ...options.env,
     },
-    ...(uid === process.getuid?.() ? {} : { id: uid, group: options.group ?? daemonGroup ?? uid }),
+    ...(uid === process.getuid?.() ? {} : { id: uid, group: gid }),
     inheritDescriptors: options.inheritDescriptors ?? [],
+    own: shown,
   })
   let made = 0
   const makeDirectory = (name: string): string => own(join('ground', name), 0o755)
   return {
     starter,
     uid,
+    gid,
     pid: host.pid,
     packageDirectory,
     stateDirectory,

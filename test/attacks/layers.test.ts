@@ -2,8 +2,9 @@
 // Layers are laid for root alone.
 import { chmodSync, existsSync, lstatSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { beforeAll, describe, expect, it } from 'vitest'
-import { starters, undefended, type Guest } from './host.ts'
+import { beforeAll, expect, it } from 'vitest'
+import { describeWhere, isRoot } from './describe-where.ts'
+import { undefended, type Guest } from './host.ts'
 import { attackScene } from './scene.ts'
 
 const refusal = (code: string): unknown => expect.objectContaining({ code })
@@ -32,7 +33,7 @@ print('done')
 `
 const files = ['plain', 'through', 'mapped', 'cut', 'rights', 'times', 'linked', 'marked', 'd/f', 'd/h']
 
-describe.runIf(starters.includes('root'))('layers of a mount', () => {
+describeWhere(isRoot, 'layers are laid for root alone')('layers of a mount', () => {
   const scene = attackScene('root')
   let made = 0
   let guest: Guest

@@ -1,10 +1,11 @@
 // The command line lays what protects names before the boundary is started, and only for its first command; so it is attacked apart.
 import { spawn } from 'node:child_process'
-import { existsSync, lstatSync, readFileSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
+import { lstatSync, readFileSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { builtInProtectedNames } from '../../src/policy/protect.ts'
-import { starters, undefended, type AttackHost } from './host.ts'
+import { commandLine } from './command-line.ts'
+import { starters, target, undefended, type AttackHost } from './host.ts'
 import { attackScene } from './scene.ts'
 
 describe.each(starters)('names that a command line protects, started by %s', (starter) => {
@@ -70,18 +71,14 @@ function treeOf(directory: string): Readonly<Record<string, string>> {
 const starting = (host: AttackHost, workspace: string) => ({
   cwd: workspace,
   env: { PATH: '/usr/bin:/bin', HOME: host.directory, GLOVEBOX_STATE_DIR: host.stateDirectory },
-  ...(host.uid === process.getuid?.() ? {} : { uid: host.uid, gid: host.uid }),
 })
 
 async function exec(host: AttackHost, workspace: string, script: string): Promise<void> {
-  // What bin/glovebox does, from the copy of the package.
-  const program = join(host.directory, 'exec.cjs')
-  const built = join(host.packageDirectory, 'dist/cli/glovebox.cjs')
-  expect(existsSync(built)).toBe(true)
-  writeFileSync(program, `void require('${built}').main(process.argv.slice(2)).then((code) => process.exit(code))\n`)
-  const words = ['exec', '--backend', 'bwrap', '--', '/bin/sh', '-c', `${script}\necho ended`]
-  const child = spawn(process.execPath, [program, ...words], {
+  const { words, as } = commandLine(host, ['exec', '--', '/bin/sh', '-c', `${script}\necho ended`])
+  const [program, ...rest] = words
+  const child = spawn(program, rest, {
     ...starting(host, workspace),
+    ...as,
     stdio: ['ignore', 'pipe', 'ignore'],
   })
   let output = ''
@@ -95,8 +92,11 @@ async function twice(host: AttackHost, workspace: string, command: string, betwe
   const script = join(import.meta.dirname, 'owned-process.mjs')
   const program = join(host.directory, 'owned-process.mjs')
   writeFileSync(program, readFileSync(script))
-  const child = spawn(process.execPath, [program, host.packageDirectory, workspace, command], {
+  const options = JSON.stringify({ ...target, mounts: [{ guestPath: '/workspace', hostPath: workspace, mode: 'rw' }] })
+  const { as } = commandLine(host, ['exec'])
+  const child = spawn(process.execPath, [program, host.packageDirectory, options, command], {
     ...starting(host, workspace),
+    ...as,
     stdio: ['pipe', 'pipe', 'inherit'],
   })
   let output = ''

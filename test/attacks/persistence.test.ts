@@ -155,6 +155,29 @@ r=libc.renameat2(-100,b'.git',-100,b'other',2); print('OK' if r==0 else errno.er
     expect(plantedIn(control, names)).toHaveLength(2)
   })
 
+  it('a repository in a directory that the agent closed stays protected in the next sandbox', async () => {
+    const modes = ['000', '600', '300']
+    const names = modes.map((mode) => `closed${mode}/below/.git/hooks/pre-commit`)
+    const prepare = (directory: string, put: typeof scene.put): void => {
+      for (const mode of modes) repository(join(directory, `closed${mode}`, 'below'), put)
+    }
+    const close = modes.map((mode) => `chmod ${mode} closed${mode}`).join('\n')
+    const plant = `chmod 755 closed*; ${planting(names)}`
+    const directory = scene.host().makeDirectory('closed')
+    prepare(directory, scene.put)
+    const first = await guestIn(directory)
+    expect((await first.run(close)).exitCode).toBe(0)
+    await first.kill()
+    const second = await guestIn(directory)
+    await second.run(plant)
+    await second.kill()
+    expect(plantedIn(directory, names)).toEqual([])
+    const control = scene.control()
+    prepare(control, scene.putControl)
+    await undefended(`${close}\n${plant}`, { cwd: control })
+    expect(plantedIn(control, names)).toHaveLength(3)
+  })
+
   // On gVisor a container takes some 200 mounts at most, and each of these brings many: there they are shown in two sandboxes.
   it('a second mount of the same directory does not open what the first protects', async () => {
     for (const shown of isGvisor ? [['.git'], ['sub']] : [['.git', 'sub']]) {

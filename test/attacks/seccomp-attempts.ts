@@ -250,3 +250,11 @@ export const harmless = [
 
 export const attemptsOf = ({ attempts, onX64 = [] }: Attack): readonly Attempt[] =>
   process.arch === 'x64' ? [...attempts, ...onX64] : attempts
+
+/** Each behind its title, which a test must bear whole: `$title` would cut it. */
+const titled = (some: readonly Attack[]): readonly (readonly [string, Attack])[] =>
+  some.map((attack) => [attack.title, attack])
+
+export const attacksEverywhere = titled(attacks.filter(({ attempts }) => attempts.length > 0))
+/** All of their calls are such as only x64 has. */
+export const attacksOnX64 = titled(attacks.filter(({ attempts }) => attempts.length === 0))

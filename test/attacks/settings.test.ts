@@ -1,9 +1,10 @@
-// Settings decide what a guest may do. Here somebody who is not the operator tries to decide it: the guest itself, the
-// author of a cloned project, another user of the machine.
-import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+// Settings decide what a guest may do. Here somebody who is not the operator tries to decide it: the author of a cloned project, or another
+// user of the machine. They are read before a backend is chosen.
+import { chmodSync, chownSync, existsSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Finished, makeProject, type Project, run } from '../e2e/command-line.ts'
+import { describeAsRoot } from './describe-where.ts'
 
 let project: Project
 beforeEach(() => {
@@ -12,12 +13,11 @@ beforeEach(() => {
 afterEach(() => project.remove())
 
 const settings = (): string => join(project.directory, 'glovebox.yaml')
-const exec = (argv: readonly string[], cwd = project.directory): Promise<Finished> => run(['exec', ...argv], { cwd })
+const exec = (argv: readonly string[]): Promise<Finished> => run(['exec', ...argv], { cwd: project.directory })
 const wide = 'policy: { network: { mode: full } }\n'
-const isRoot = process.getuid?.() === 0
 
-async function modeInForce(cwd = project.directory): Promise<unknown> {
-  const shown = await run(['explain', '--json'], { cwd })
+async function modeInForce(): Promise<unknown> {
+  const shown = await run(['explain', '--json'], { cwd: project.directory })
   if (shown.code !== 0) return { refused: shown.stderr }
   const { policy } = JSON.parse(shown.stdout) as { policy: { field: string; value: { mode: string } }[] }
   return policy.find(({ field }) => field === 'network')?.value.mode
@@ -39,14 +39,6 @@ describe('settings', () => {
     writeFileSync(join(project.outside, 'elsewhere.yaml'), wide)
     symlinkSync('../elsewhere.yaml', settings())
     expect(await modeInForce()).toMatchObject({ refused: expect.stringContaining('symbolic link') })
-  })
-
-  it.runIf(isRoot)("a settings file of another user is refused, and root's is not", async () => {
-    writeFileSync(settings(), wide)
-    chownSync(settings(), 12_345, 12_345)
-    expect(await modeInForce()).toMatchObject({ refused: expect.stringContaining('somebody else') })
-    chownSync(settings(), 0, 0)
-    expect(await modeInForce()).toBe('full')
   })
 
   it('a settings file cannot switch the sandbox off', async () => {
@@ -75,28 +67,6 @@ describe('settings', () => {
     expect(existsSync(mark)).toBe(true)
   })
 
-  it('a guest cannot make settings for the workspace that it works in', async () => {
-    await exec(['--', 'sh', '-c', `printf '${wide.trim()}' > glovebox.yaml`])
-    expect(existsSync(settings())).toBe(false)
-    expect(await modeInForce()).toBe('none')
-    // The control: a name that nobody protects is written by the same command.
-    await exec(['--', 'sh', '-c', `printf '${wide.trim()}' > other.yaml`])
-    expect(readFileSync(join(project.directory, 'other.yaml'), 'utf8')).toBe(wide.trim())
-  })
-
-  it('settings that a guest plants in a subdirectory are refused', async () => {
-    await exec(['--', 'sh', '-c', `mkdir planted && printf '${wide.trim()}' > planted/glovebox.yaml`])
-    const planted = join(project.directory, 'planted')
-    expect(existsSync(planted)).toBe(true)
-    // Whether the name is protected down there or only refused when it is found, it must not be obeyed.
-    expect(await modeInForce(planted)).not.toBe('full')
-    mkdirSync(join(project.directory, 'later'))
-    writeFileSync(join(project.directory, 'later/glovebox.yaml'), wide)
-    expect(await modeInForce(join(project.directory, 'later'))).toMatchObject({
-      refused: expect.stringContaining('in which a sandbox can write'),
-    })
-  })
-
   it('settings that cannot be read stop everything, and no default takes their place', async () => {
     for (const text of ['policy: {', '', 'polcy: {}\n', 'policy: { timeoutMs: -1 }\n', '\u0000']) {
       writeFileSync(settings(), text)
@@ -104,5 +74,15 @@ describe('settings', () => {
       expect(done.code, text).toBe(125)
       expect(existsSync(join(project.directory, 'ran'))).toBe(false)
     }
+  })
+})
+
+describeAsRoot('settings of other users', () => {
+  it("a settings file of another user is refused, and root's is not", async () => {
+    writeFileSync(settings(), wide)
+    chownSync(settings(), 12_345, 12_345)
+    expect(await modeInForce()).toMatchObject({ refused: expect.stringContaining('somebody else') })
+    chownSync(settings(), 0, 0)
+    expect(await modeInForce()).toBe('full')
   })
 })

@@ -6,14 +6,14 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { Sandbox } from '../../src/index.ts'
 import type { Shell } from '../../src/contract/shell.ts'
-import { undefended } from './host.ts'
+import { target, undefended } from './host.ts'
 
 let project: string
 let sandbox: Sandbox
 let shell: Shell
 beforeEach(async () => {
   project = mkdtempSync(join(tmpdir(), 'glovebox-shells-'))
-  sandbox = await Sandbox.create({ backend: 'bwrap', mounts: [{ guestPath: '/workspace', hostPath: project }] })
+  sandbox = await Sandbox.create({ ...target, mounts: [{ guestPath: '/workspace', hostPath: project }] })
   shell = await sandbox.shells.open()
 })
 afterEach(async () => {

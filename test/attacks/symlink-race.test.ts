@@ -1,7 +1,8 @@
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
+import { describeWhere } from './describe-where.ts'
 import { symlinkRace } from './symlink-race.ts'
 
-describe.skipIf(process.platform !== 'linux')('symlink race', () => {
+describeWhere(process.platform === 'linux', 'files are walked by descriptor on Linux')('symlink race', () => {
   it('no try leaks', async () => {
     const result = await symlinkRace({ tries: 5000, naive: false })
     expect(result).toMatchObject({ tries: 5000, leaks: 0 })

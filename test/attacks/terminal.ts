@@ -1,7 +1,8 @@
 // A host on a terminal: what a person has who runs `glovebox exec` by hand. script(1) makes the terminal.
 import { spawn } from 'node:child_process'
-import { chmodSync, copyFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { commandLine } from './command-line.ts'
 import { probeFile, undefended, type AttackHost } from './host.ts'
 
 export interface TerminalFound {
@@ -25,17 +26,13 @@ export async function typedFromInside(host: AttackHost): Promise<TerminalFound> 
   copyFileSync(await probeFile('type-into-terminal.py'), copy)
   chmodSync(copy, 0o755)
   host.give(copy)
-  // What bin/glovebox does, from the copy of the package.
-  const program = join(host.directory, 'glovebox.cjs')
-  const built = join(host.packageDirectory, 'dist/cli/glovebox.cjs')
-  writeFileSync(program, `void require('${built}').main(process.argv.slice(2)).then((code) => process.exit(code))\n`)
-  const words = [process.execPath, program, 'exec', '--mount', `/workspace=${workspace}`, '--', '/workspace/probe']
+  const { words, as } = commandLine(host, ['exec', '--mount', `/workspace=${workspace}`, '--', '/workspace/probe'])
   const [script, ...rest] = onTerminal(words.join(' '))
   const child = spawn(script, rest, {
-    cwd: workspace,
+    cwd: host.makeDirectory('terminal-operator'),
     env: { PATH: '/usr/bin:/bin', SHELL: '/bin/sh', HOME: workspace, GLOVEBOX_STATE_DIR: host.stateDirectory },
     stdio: ['ignore', 'pipe', 'inherit'],
-    ...(host.uid === process.getuid?.() ? {} : { uid: host.uid, gid: host.uid }),
+    ...as,
   })
   let output = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text))

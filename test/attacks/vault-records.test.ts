@@ -7,7 +7,7 @@ import type { ExecArtifacts } from '../../src/contract/exec-record.ts'
 import { makeProject, run, type Project } from '../e2e/command-line.ts'
 import { bytesOf, makePlace, readEvents, startExecServer, type ExecServer } from '../fixtures/exec-server.ts'
 import { filesHolding, newCanary } from './canary.ts'
-import { attackedBackend, target } from './host.ts'
+import { attackedSettings } from './command-line.ts'
 
 /** On both outputs, alone and behind a user name, in small pieces, and far behind the limit of what is kept. */
 const sayIt = [
@@ -24,12 +24,6 @@ const expectTold = (text: string): void => {
   expect(text.match(/\[redacted:keys\/token\]/g)?.length).toBeGreaterThanOrEqual(7)
 }
 
-/** Whom the settings name: on gVisor its runtime too, and the image that works on it. */
-const attacked = [
-  `backend: ${attackedBackend}`,
-  ...(target.docker === undefined ? [] : [`docker: ${JSON.stringify(target.docker)}`]),
-]
-
 describe('a run with a secret', () => {
   let project: Project
   beforeEach(() => {
@@ -44,7 +38,7 @@ describe('a run with a secret', () => {
     writeFileSync(join(keys, 'token'), `${canary}\n`, { mode: 0o600 })
     const state = join(project.outside, 'state')
     mkdirSync(state, { mode: 0o700 })
-    writeFileSync(join(project.directory, 'glovebox.yaml'), attacked.join('\n'), { mode: 0o600 })
+    writeFileSync(join(project.directory, 'glovebox.yaml'), attackedSettings, { mode: 0o600 })
     const flags = ['--mount', `/vaults/keys=${keys}:vault`, '--sandbox', 'runs/one']
     const secrets = ['--secret', 'keys/token=TOKEN', '--secret', 'keys/token:file']
     const words = ['--', 'sh', '-c', `${sayIt}; ${keepIt('/workspace')}; cp kept /deliverables/kept; mkdir "$TOKEN"`]
@@ -76,7 +70,7 @@ describe('a server with a vault', () => {
     server = await startExecServer({
       place,
       settings: [
-        ...attacked,
+        attackedSettings,
         'vaults: { keys: { directory: keys } }',
         'policy: { ceilings: { secrets: [keys/token] } }',
         '',
@@ -92,7 +86,8 @@ describe('a server with a vault', () => {
     filesHolding([canary], [join(server.place, 'state'), join(server.place, 'data')])
 
   it('a value that a command printed or kept is in no record of its exec', async () => {
-    const command = `${sayIt}; ${keepIt('/workspace/artifacts')}; chmod 0 basic`
+    const named = 'mkdir "$TOKEN"; ln -s "/no/such/$TOKEN" link'
+    const command = `${sayIt}; ${keepIt('/workspace/artifacts')}; chmod 0 basic; ${named}`
     const body = (words: string, more = {}) => ({
       project_id: 'demo',
       exec: { kind: 'shell', command: words, ...more },

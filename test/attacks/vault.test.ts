@@ -11,9 +11,8 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { SecretUse } from '../../src/contract/vault.ts'
-import { makeProject, run, type Project } from '../e2e/command-line.ts'
 import { filesHolding, moved, movedByThirteen, newCanary, searchEverywhere, searchFromShell } from './canary.ts'
 import { attackedBackend, starters, undefended, type Guest, type RunResult } from './host.ts'
 import { expectSameCell } from './same-cell.ts'
@@ -320,32 +319,5 @@ describe.each(starters)('vaults, started by %s', (starter) => {
     const after = await guest.provision(more)
     expect(after.mounts.map(({ guestPath }) => guestPath)).toEqual(['/workspace', '/inner', '/more'])
     expect((await guest.run('touch /more/made && ls -d /inner /more/made')).stdout).toBe('/inner\n/more/made\n')
-  })
-})
-
-describe('vaults of a settings file', () => {
-  let project: Project
-  beforeEach(() => {
-    project = makeProject()
-  })
-  afterEach(() => project.remove())
-
-  it('a settings file that was found cannot have a program run for a vault', async () => {
-    const ran = join(project.outside, 'ran')
-    const vault = `ops: { command: { password: [/bin/sh, -c, 'touch ${ran}; echo long-enough'] } }\n`
-    const settings = join(project.directory, 'glovebox.yaml')
-    writeFileSync(settings, `vaults:\n  ${vault}policy:\n  secrets: [ops/password]\n`)
-    const exec = (...flags: readonly string[]) =>
-      run(['exec', '--secret', 'ops/password', ...flags, '--', 'true'], { cwd: project.directory })
-    const found = await exec()
-    expect(found.stderr).toContain('would run a program of its choice on the host')
-    expect(found.code).toBe(125)
-    expect(existsSync(ran)).toBe(false)
-
-    rmSync(settings)
-    const own = join(project.outside, 'vaults.yaml')
-    writeFileSync(own, vault)
-    expect(await exec('--vaults', own)).toMatchObject({ code: 0, stderr: '' })
-    expect(existsSync(ran), 'control: named by the operator, it is run').toBe(true)
   })
 })

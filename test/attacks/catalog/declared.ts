@@ -7,4 +7,6 @@ export interface Declared {
 }
 
 export const notThere = (why: string): Declared => ({ outcome: 'does not apply', why })
+/** Stopped there as well, by something else. The test runs. */
+export const held = (by: string): Declared => ({ outcome: 'blocked', why: by })
 export const open = (why: string): Declared => ({ outcome: 'not a boundary', why })

@@ -16,6 +16,10 @@ export const execs: readonly AttackRow[] = [
     'a hard link joins no two directories of an exec',
     'each is a mount of its own, and no name is made across mounts',
   ),
+  blocked(
+    'a command of an exec cannot tell its own end and go on',
+    'whoever tells it runs from a program that cannot be read, so the kernel hides its descriptors; on gVisor the runtime tells it',
+  ),
   blocked('an input reaches nothing outside of inputs/', 'checked by its words, then walked by descriptor'),
   blocked('a workspace that others can write is refused', 'owner and mode are asked before anything is written'),
   blocked(

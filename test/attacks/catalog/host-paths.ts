@@ -1,7 +1,7 @@
 import { rowsOf, type AttackRow } from './row.ts'
 
-// The file actions are the same code for every backend of this machine.
-const { blocked } = rowsOf('host-paths', { local: 'blocked' })
+const hostSide = 'the file actions walk on the host, by the same code for every backend'
+const { blocked } = rowsOf('host-paths', { local: 'blocked', hostSide })
 
 export const hostPaths: readonly AttackRow[] = [
   blocked('a NUL in a path is refused', 'checked when the path is read', { seen: 'srt nul_in_path' }),

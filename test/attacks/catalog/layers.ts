@@ -2,6 +2,7 @@ import { rowsOf, type AttackRow } from './row.ts'
 
 const { blocked } = rowsOf('layers')
 
+/** Only bwrap lays them: see catalog/docker.ts. */
 export const layers: readonly AttackRow[] = [
   blocked('a lower layer cannot be written from inside', 'overlayfs copies a file up before the first change'),
   blocked(

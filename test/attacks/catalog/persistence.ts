@@ -26,6 +26,10 @@ export const persistence: readonly AttackRow[] = [
     'repositories down to three levels are found when a sandbox is made',
     { seen: 'srt depth 3' },
   ),
+  blocked(
+    'a repository in a directory that the agent closed stays protected in the next sandbox',
+    'a directory that cannot be looked into is held read-only as a whole',
+  ),
   open(
     'hooks of a nested repository that lies deeper, or among more than 400 directories, are planted',
     'The look for repositories is bounded, so that its cost does not grow with the workspace. Run git on the host only in repositories that you protect.',
@@ -35,13 +39,10 @@ export const persistence: readonly AttackRow[] = [
     'a second mount of the same directory does not open what the first protects',
     'names are held in every mount that shows them',
   ),
-  blocked('a protected name cannot be planted, changed, moved or removed by a single command', held, {
-    docker: 'does not apply',
-  }),
+  blocked('a protected name cannot be planted, changed, moved or removed by a single command', held),
   blocked(
     'what the host puts in the place of a protected name is protected from the next command on',
     'what was laid ahead serves the first command alone',
-    { docker: 'does not apply' },
   ),
   blocked(
     'two sandboxes on one workspace do not open each other’s placeholders',

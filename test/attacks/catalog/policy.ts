@@ -14,6 +14,7 @@ export const policy: readonly AttackRow[] = [
   blocked(
     'a sandbox inside a sandbox is never wider than its parent',
     "the parent's values are ceilings, its lists a floor",
+    { hostSide: 'policies are joined before a backend is asked' },
   ),
   blocked(
     'a backend without a wall is refused and not used without it',

@@ -11,8 +11,10 @@ export interface AttackRow {
   readonly seen?: string
   readonly bwrap: Outcome
   readonly local: Outcome
-  /** Absent: as on bwrap. See catalog/docker.ts. */
+  /** Absent: as on bwrap, if the test runs there as well; see reach.ts and catalog/docker.ts. */
   readonly docker?: Outcome
+  /** Why no backend has a part in it: the test runs once, and its outcome holds on each of them. */
+  readonly hostSide?: string
   /** Why it is not stopped; demanded for `not a boundary` on bwrap. */
   readonly why?: string
 }
@@ -22,9 +24,9 @@ type Made = (title: string, text: string, more?: Partial<AttackRow>) => AttackRo
 /** Rows of one area as most of them are: held by every boundary but `local`, or by none, with the reason. */
 export function rowsOf(
   area: string,
-  { local = 'not a boundary' }: { readonly local?: Outcome } = {},
+  { local = 'not a boundary', ...more }: { readonly local?: Outcome } & Pick<AttackRow, 'hostSide'> = {},
 ): { readonly blocked: Made; readonly open: Made } {
-  const row = { area, local }
+  const row = { area, local, ...more }
   return {
     blocked: (title, defence, more) => ({ ...row, title, defence, bwrap: 'blocked', ...more }),
     open: (title, why, more) => ({ ...row, title, defence: 'none', bwrap: 'not a boundary', why, ...more }),

@@ -1,7 +1,8 @@
 import { rowsOf, type AttackRow } from './row.ts'
 
-// Settings are read before a backend is chosen, so what holds here holds for every one.
-const { blocked } = rowsOf('settings', { local: 'blocked' })
+const { blocked } = rowsOf('settings', { local: 'blocked', hostSide: 'settings are read before a backend is chosen' })
+// These need a guest.
+const { blocked: blockedInside } = rowsOf('settings')
 
 export const settings: readonly AttackRow[] = [
   blocked('settings that another party could have written are refused', 'owner and mode are checked on the descriptor'),
@@ -16,10 +17,12 @@ export const settings: readonly AttackRow[] = [
     'a settings file that was found cannot load code',
     'a provider of the operator is taken from a file that he named',
   ),
-  blocked('a guest cannot make settings for the workspace that it works in', 'the name is protected', {
-    local: 'not a boundary',
-  }),
-  blocked('settings that a guest plants in a subdirectory are refused', 'a directory in which a guest works is marked'),
+  blockedInside('a guest cannot make settings for the workspace that it works in', 'the name is protected'),
+  blockedInside(
+    'settings that a guest plants in a subdirectory are refused',
+    'a directory in which a guest works is marked',
+    { local: 'blocked' },
+  ),
   blocked('settings that cannot be read stop everything, and no default takes their place', 'fail closed', {
     seen: 'claude-code #84863',
   }),

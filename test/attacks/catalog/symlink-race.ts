@@ -8,5 +8,6 @@ export const symlinkRace: readonly AttackRow[] = [
     seen: 'flatpak CVE-2024-42472, librefang #6299',
     bwrap: 'blocked',
     local: 'blocked',
+    hostSide: 'the file actions walk on the host, by the same code for every backend',
   },
 ]

@@ -20,6 +20,6 @@ export const terminals: readonly AttackRow[] = [
   blocked(
     'a shell that was left can be come back to by nobody else',
     "its socket lies in a directory of the state home that is the operator's alone",
-    { local: 'blocked' },
+    { local: 'blocked', hostSide: 'what keeps a shell is a process of the host, whatever the shell runs on' },
   ),
 ]

@@ -45,6 +45,7 @@ export const vault: readonly AttackRow[] = [
   blocked(
     'a settings file that was found cannot have a program run for a vault',
     'programs are taken only from a file that the operator named',
+    { hostSide: 'settings are read before a backend is chosen' },
   ),
   open(
     'a command that was given a value can say it in a form of its own',

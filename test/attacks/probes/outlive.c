@@ -26,12 +26,24 @@ static const uint32_t forget[] = {0xd28014e8, 0xd2800020, 0xd2800001, 0xd4000001
                                   0xd2800003, 0xd2800004, 0xd2800928, 0xd4000001, 0x17fffff9};
 #endif
 
+// Where the first process goes on when it wakes. While it runs, the kernel says so instead; 0 if that lasts.
+static unsigned long counter_of_init(void) {
+  struct timespec pause = {0, 1000 * 1000};
+  for (int i = 0; i < 10000; i++) {
+    char line[512] = {0};
+    int file = open("/proc/1/syscall", O_RDONLY);
+    if (file < 0 || read(file, line, sizeof line - 1) <= 0) return 0;
+    close(file);
+    char *last = strrchr(line, ' ');
+    if (last != NULL) return strtoul(last + 1, NULL, 16);
+    nanosleep(&pause, NULL);
+  }
+  return 0;
+}
+
 static int rewrite_init(const char *memory) {
-  char line[512] = {0};
-  int file = open("/proc/1/syscall", O_RDONLY);
-  if (file < 0 || read(file, line, sizeof line - 1) <= 0) return -1;
-  char *last = strrchr(line, ' ');
-  unsigned long counter = last == NULL ? 0 : strtoul(last + 1, NULL, 16);
+  unsigned long counter = counter_of_init();
+  if (counter == 0) return -1;
   int target = open(memory, O_WRONLY);
   if (target < 0) return -1;
   if (pwrite(target, forget, sizeof forget, (off_t)counter) != (ssize_t)sizeof forget) return -1;

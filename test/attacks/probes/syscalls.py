@@ -1,3 +1,4 @@
+#!/usr/bin/python3
 # What a hostile guest would try from Python, without a compiler. Prints one JSON object: attempt -> "OK" or error name.
 # To be run inside a sandbox only.
 import errno
