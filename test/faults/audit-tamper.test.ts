@@ -18,6 +18,7 @@ import {
   type Files,
 } from '../../src/audit/temporary-log.test-support.ts'
 import { verifySource } from '../../src/audit/verify.ts'
+import { bitsOf, dearCases } from '../fixtures/cases.ts'
 
 let small: Files
 let large: Files
@@ -64,15 +65,14 @@ function seenOf(files: Files, name: string, bit: number): string {
 
 const verified = (files: Files): readonly string[] => [...segmentNames(files), 'heads.jsonl', 'public-key.pem']
 
-describe('every single bit', () => {
+describe('a flipped bit', () => {
   it('of a small log is guarded: segments, heads and key', () => {
     expect(verify(small).verdict).toBe('ok')
     const wrong: string[] = []
     for (const name of verified(small)) {
-      for (let byte = 0; byte < small.get(name)!.length; byte += 1) {
-        const expected = expectedOf(small, name, byte)
-        for (let bit = byte * 8; bit < byte * 8 + 8; bit += 1)
-          if (seenOf(small, name, bit) !== expected) wrong.push(`${name} bit ${bit}: ${seenOf(small, name, bit)}`)
+      for (const bit of bitsOf(small.get(name)!.length)) {
+        const seen = seenOf(small, name, bit)
+        if (seen !== expectedOf(small, name, bit >> 3)) wrong.push(`${name} bit ${bit}: ${seen}`)
       }
     }
     expect(wrong).toEqual([])
@@ -87,7 +87,7 @@ describe('every single bit', () => {
       fc.property(flip, ({ name, bit }) => {
         expect(seenOf(large, name, bit)).toBe(expectedOf(large, name, bit >> 3))
       }),
-      { numRuns: 500 },
+      dearCases(500, 150),
     )
   })
 
@@ -126,7 +126,7 @@ describe('every record', () => {
           findings: [{ file: one.name, line: one.index + 1, offset: offsetOf(large, one) }],
         })
       }),
-      { numRuns: 300 },
+      dearCases(300, 100),
     )
   })
 
@@ -212,7 +212,7 @@ describe('any other change', () => {
         fc.pre(!after.equals(before))
         expect(verify(withFile(large, name, after)).verdict).not.toBe('ok')
       }),
-      { numRuns: 500 },
+      dearCases(500, 150),
     )
   })
 })

@@ -1,5 +1,5 @@
 // On what the execs of a fault test run, and what a server that is gone must not have left there.
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ServerOptions } from '../fixtures/exec-server.ts'
@@ -11,6 +11,8 @@ export interface ExecTarget {
   readonly longestMs: number
   /** Of the installation at this place: containers, and what is kept of them. */
   traces(place: string): readonly string[]
+  /** Takes away what a test that failed has left there. */
+  clear(place: string): void
 }
 
 export const runscImage = 'glovebox/sandbox:bullseye'
@@ -21,10 +23,11 @@ const docker = { flags: ['--backend', 'docker'] } as const
 /** gVisor as Debian has it does not know what newer coreutils ask of it; hence the older image. */
 const runsc = { ...docker, settings: `docker:\n  image: ${runscImage}\n  runtime: runsc\n` }
 
+const inContainers = { traces: containerTraces, clear: clearContainers } as const
 const targets: readonly ExecTarget[] = [
-  { name: 'bwrap', options: {}, longestMs: 800, traces: () => [] },
-  { name: 'docker', options: docker, longestMs: 4000, traces: containerTraces },
-  { name: 'docker-runsc', options: runsc, longestMs: 8000, traces: containerTraces },
+  { name: 'bwrap', options: {}, longestMs: 800, traces: () => [], clear: () => {} },
+  { name: 'docker', options: docker, longestMs: 4000, ...inContainers },
+  { name: 'docker-runsc', options: runsc, longestMs: 8000, ...inContainers },
 ]
 
 export function execTarget(name: string): ExecTarget {
@@ -44,14 +47,23 @@ export function containersAt(place: string): readonly string[] {
 }
 
 /** Where an exec's output and end are kept while nobody reads them. */
-export const spoolsAt = (place: string): string => join(place, 'state/docker/lasting')
+export const spoolsAt = (place: string): string => join(place, 'data/workspace/running')
+
+/** By name. Beside them lies the name of the directory itself. */
+export const spoolsIn = (directory: string): readonly string[] =>
+  existsSync(directory) ? readdirSync(directory).filter((name) => name !== '.installation') : []
 
 function containerTraces(place: string): readonly string[] {
-  const spools = spoolsAt(place)
   return [
     ...containersAt(place).map((id) => `container ${id}`),
-    ...(existsSync(spools) ? readdirSync(spools) : []).map((name) => `spool ${name}`),
+    ...spoolsIn(spoolsAt(place)).map((name) => `spool ${name}`),
   ]
+}
+
+function clearContainers(place: string): void {
+  const left = containersAt(place)
+  // It fails where one is just being removed, which is as good.
+  if (left.length > 0) spawnSync('docker', ['rm', '-f', ...left], { stdio: 'ignore' })
 }
 
 export function dockerHasImage(image: string): boolean {

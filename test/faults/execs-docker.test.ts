@@ -1,13 +1,14 @@
 // kill -9 of the server with execs in containers: they go on, and the next server finds them again.
 import { existsSync, lstatSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { recordNames } from '../../src/contract/exec-record.ts'
+import { recordNames, type ExecMeta } from '../../src/contract/exec-record.ts'
 import { isRequired } from '../conformance/required.ts'
 import { shell } from '../fixtures/exec-server.ts'
-import { containersAt, dockerHasImage, execTarget, spoolsAt } from './exec-targets.ts'
+import { containersAt, dockerHasImage, execTarget, spoolsAt, spoolsIn } from './exec-targets.ts'
 import { itHidesTheEnvironment } from './hidden-environment.ts'
-import { ended, itGoesOn, serversOn, textOf, until } from './lasting-execs.ts'
+import { ended, itGoesOn, letGo, serversOn, textOf, until, untilGo } from './lasting-execs.ts'
 
 const isHere = dockerHasImage('glovebox/sandbox:latest')
 
@@ -46,8 +47,22 @@ describe.skipIf(!isHere && !isRequired('docker'))('execs in containers', () => {
     })
     expect(long).toMatchObject({ exit_code: 5, stdout_truncated: true, stderr_truncated: false })
     expect(textOf(server, long.stdout_path)).toBe('x'.repeat(1000))
-    const gone = await server.exec({ project_id: 'demo', exec: { kind: 'shell', command: 'pwd', cwd: 'not/there' } })
-    expect(gone).toMatchObject({ status: 'FAILED', error_reason: 'not_found' })
+    for (const [bytes, isCut] of [
+      [1000, false],
+      [1001, true],
+    ] as const) {
+      const exec = await server.exec({
+        ...shell(`head -c ${bytes} /dev/zero | tr "\\0" x`),
+        policy_overrides: { max_stdout_bytes: 1000 },
+      })
+      expect([bytes, exec.stdout_truncated]).toEqual([bytes, isCut])
+      expect(textOf(server, exec.stdout_path)).toBe('x'.repeat(1000))
+    }
+    // Often, since what was begun for it is taken away while it is still being made.
+    for (let times = 0; times < 20; times++) {
+      const gone = await server.exec({ project_id: 'demo', exec: { kind: 'shell', command: 'pwd', cwd: 'not/there' } })
+      expect(gone).toMatchObject({ status: 'FAILED', error_reason: 'not_found' })
+    }
     await until(() => containersAt(server.place).length === 0)
     for (const image of ['--privileged', '-v/:/host', 'a b', 'a\nb', '$(id)', 'a@sha256:12', 'not/here:at-all']) {
       const answered = await server.ask('POST', '/sandbox/execs', { body: { ...shell('true'), image } })
@@ -57,6 +72,18 @@ describe.skipIf(!isHere && !isRequired('docker'))('execs in containers', () => {
         expect.objectContaining({ error: expect.objectContaining({ code: 'INVALID_INPUT' }) }),
       ])
     }
+  })
+
+  it('use all that is theirs whatever the umask under which the server was started', async () => {
+    const server = await start({ under: ['sh', '-c', 'umask 077; exec "$@"', 'sh'] })
+    const { exec_id } = await server.exec({
+      ...shell(
+        'set -e; cat /workspace/inputs/a/b; ls -AR . >/dev/null; cp -R . ~/copy; echo x | tee own /workspace/artifacts/own',
+      ),
+      inputs: [{ path: 'a/b', content: 'input\n' }],
+    })
+    expect(await (await server.fetch(`/sandbox/execs/${exec_id}/stderr`)).text()).toBe('')
+    expect(await (await server.fetch(`/sandbox/execs/${exec_id}/stdout`)).text()).toBe('input\nx\n')
   })
 
   it('are cancelled, and run out of their time, under the next server too', async () => {
@@ -71,6 +98,31 @@ describe.skipIf(!isHere && !isRequired('docker'))('execs in containers', () => {
     expect(await second.until(cancelled.exec_id, ended)).toMatchObject({ status: 'CANCELLED' })
     expect(await second.until(late.exec_id, ended)).toMatchObject({ status: 'TIMEOUT' })
     await until(() => containersAt(second.place).length === 0)
+  })
+
+  it('count as running under the next server, and have its grace when it stops', async () => {
+    const first = await start()
+    const exec = await first.begin(shell(`echo begun; ${untilGo}; echo finished`))
+    await until(() => textOf(first, exec.stdout_path) === 'begun\n')
+    await first.kill()
+    const settings = 'sandbox:\n  max_concurrent_execs: 1\n'
+    const flags = [...(execTarget('docker').options.flags ?? []), '--grace', '120s']
+    const second = await start({ place: first.place, settings, flags })
+    expect((await second.ask('GET', '/sandbox/health')).json).toMatchObject({ execs: { running: 1 } })
+    expect((await second.ask('GET', '/metrics')).text).toContain('\nglovebox_execs_running 1\n')
+    const next = await second.begin(shell('echo next'))
+    const stopped = second.stop()
+    await expect.poll(async () => (await fetch(`${second.url}/readyz`)).status).toBe(503)
+    // Long enough for one that nobody waits for to be ended.
+    await delay(2000)
+    letGo(second)
+    expect(await stopped).toBe(0)
+    const meta = (of: { readonly artifacts_dir: string }): ExecMeta =>
+      JSON.parse(textOf(second, `${of.artifacts_dir}/meta.json`)) as ExecMeta
+    expect(meta(exec)).toMatchObject({ status: 'SUCCEEDED', exit_code: 0 })
+    expect(textOf(second, exec.stdout_path)).toBe('begun\nfinished\n')
+    // It had no place, and waits for a third one.
+    expect(meta(next)).toMatchObject({ status: 'QUEUED', started_at: null })
   })
 
   it('hand loaders, hosts and contexts to the command alone, and never to docker', async () => {
@@ -116,8 +168,7 @@ describe.skipIf(!isHere && !isRequired('docker'))('execs in containers', () => {
     const env = Object.fromEntries(Array.from({ length: 8 }, (_, index) => [`A${index}`, 'y'.repeat(100_000)]))
     const exec = await first.begin({ project_id: 'demo', exec: { kind: 'shell', command: 'exit 3', env } })
     const spools = spoolsAt(first.place)
-    const isBegun = (): boolean =>
-      existsSync(spools) && readdirSync(spools).some((name) => existsSync(join(spools, name, 'begun.json')))
+    const isBegun = (): boolean => spoolsIn(spools).some((name) => existsSync(join(spools, name, 'begun.json')))
     await until(isBegun)
     await new Promise((resolve) => setTimeout(resolve, 30))
     await first.kill()

@@ -40,6 +40,12 @@ describe.skipIf(process.getuid?.() !== 0)('a workspace without space', () => {
       if (answered.status !== 200) refusals.push([answered.status, codeIn(answered.json)])
     }
     expect(refusals).toEqual([[507, 'NO_SPACE']])
+    // So is one whose refusal by the policy finds no room for its record.
+    const beyond = { ...shell('true'), policy_overrides: { timeout_ms: 300_001 } }
+    let answered = await server.ask('POST', '/sandbox/execs', { body: beyond })
+    for (let index = 0; index < 100 && answered.status === 403; index++)
+      answered = await server.ask('POST', '/sandbox/execs', { body: beyond })
+    expect([answered.status, codeIn(answered.json)]).toEqual([507, 'NO_SPACE'])
     expect((await server.ask('GET', '/sandbox/execs')).status).toBe(200)
     expect((await server.fetch('/healthz')).status).toBe(200)
     expect(server.child.exitCode).toBe(null)

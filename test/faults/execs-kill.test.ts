@@ -1,17 +1,34 @@
 // kill -9 of the server. On bubblewrap nothing outlives it: what ran is lost, and is said to be. The full form is exec-kill.
-import { readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { ExecMeta } from '../../src/contract/exec-record.ts'
-import { shell, startExecServer } from '../fixtures/exec-server.ts'
+import { makePlace, shell, startExecServer } from '../fixtures/exec-server.ts'
 import { killRound, survivors } from './killed-exec-server.ts'
 
-const settings = 'sandbox:\n  max_concurrent_execs: 1\n'
+const settings = [
+  'sandbox: { max_concurrent_execs: 1 }',
+  'vaults: { keys: { directory: keys } }',
+  'policy: { ceilings: { secrets: [keys/token] } }',
+  '',
+].join('\n')
+
+function placeWithVault(): string {
+  const place = makePlace()
+  mkdirSync(join(place, 'keys'))
+  writeFileSync(join(place, 'keys', 'token'), 'a value that is long enough\n', { mode: 0o600 })
+  return place
+}
 
 describe('a server that is killed', () => {
   it('what ran is LOST, what waited runs, and what had ended stays as it was', async () => {
-    const first = await startExecServer({ settings })
-    const done = await first.exec(shell('echo done'))
+    const first = await startExecServer({ place: placeWithVault(), settings })
+    const asFile = {
+      project_id: 'demo',
+      exec: { kind: 'shell', command: 'cat /run/secrets/token', secrets: [{ name: 'keys/token', file: 'token' }] },
+    }
+    const done = await first.exec(asFile)
+    expect(done).toMatchObject({ status: 'SUCCEEDED', env_keys: [] })
     const mark = `${31_000_000 + Math.floor(Math.random() * 1_000_000)}`
     const running = await first.begin(shell(`echo begun; sleep ${mark}`))
     await first.until(running.exec_id, ({ status }) => status === 'RUNNING')
@@ -22,6 +39,7 @@ describe('a server that is killed', () => {
       project_id: 'demo',
       exec: { kind: 'shell', command: 'echo $A', env: { A: 'b' } },
     })
+    const secretFile = await first.begin(asFile)
     await first.kill()
     await expect.poll(() => survivors(`sleep\0${mark}`)).toEqual([])
 
@@ -35,10 +53,11 @@ describe('a server that is killed', () => {
     expect(await second.until(waiting.exec_id, ({ ended_at }) => ended_at !== null)).toMatchObject({
       status: 'SUCCEEDED',
     })
-    expect(await second.until(secret.exec_id, ({ ended_at }) => ended_at !== null)).toMatchObject({
-      status: 'FAILED',
-      error_reason: 'environment_lost',
-    })
+    for (const { exec_id } of [secret, secretFile])
+      expect(await second.until(exec_id, ({ ended_at }) => ended_at !== null)).toMatchObject({
+        status: 'FAILED',
+        error_reason: 'environment_lost',
+      })
     expect(await second.get(done.exec_id)).toEqual(done)
     const meta = JSON.parse(
       readFileSync(join(second.workspace, running.artifacts_dir, 'meta.json'), 'utf8'),

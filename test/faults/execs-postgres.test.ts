@@ -4,8 +4,16 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ExecMeta, ExecRecord } from '../../src/contract/exec-record.ts'
 import { isRequired } from '../conformance/required.ts'
-import { shell, startExecServer, type ExecServer } from '../fixtures/exec-server.ts'
+import {
+  bytesOf,
+  readEvents,
+  shell,
+  startExecServer,
+  type ExecServer,
+  type SeenEvent,
+} from '../fixtures/exec-server.ts'
 import { startCluster, whyNoPostgres, type Cluster } from '../fixtures/postgres.ts'
+import { isGapless } from './exec-output.ts'
 import { startFirst } from './first-server.ts'
 
 const ended = ({ ended_at }: ExecRecord): boolean => ended_at !== null
@@ -37,14 +45,72 @@ describe.skipIf(whyNoPostgres !== undefined && !isRequired('postgres'))(
       cluster.remove()
     })
 
-    it('serve the same execs: each can be listed, followed and cancelled at both', async () => {
+    it('serve the same execs: each can be listed, followed and cancelled at the one that does not run it', async () => {
       const made = await one.exec(shell('echo from one'))
       expect(await other.get(made.exec_id)).toEqual(made)
       expect((await other.ask('GET', `/sandbox/execs/${made.exec_id}/stdout`)).text).toBe('from one\n')
-      const running = await one.begin(shell('sleep 60'))
-      await other.until(running.exec_id, ({ status }) => status === 'RUNNING')
-      await Promise.all([one, other].map((server) => server.ask('POST', `/sandbox/execs/${running.exec_id}/cancel`)))
-      expect(await other.until(running.exec_id, ended)).toMatchObject({ status: 'CANCELLED' })
+      // Nobody but the one that took it can run it: its variable is in no record.
+      const command = 'for i in 1 2 3; do echo "line $i $OWN"; sleep 0.3; done; echo error >&2; sleep 60'
+      const body = { project_id: 'seen', exec: { kind: 'shell', command, env: { OWN: 'value' } } }
+      const running = await one.begin({ ...body, task_ref: { task_id: 'seen-by-both' } })
+      const isAll = (events: readonly SeenEvent[]): boolean =>
+        bytesOf(events, 'stdout').length === 39 && bytesOf(events, 'stderr').length === 6
+      const path = `/sandbox/execs/${running.exec_id}/stream`
+      const events = await readEvents(await other.fetch(path), isAll)
+      expect((await other.ask('GET', '/sandbox/execs?task_id=seen-by-both')).json).toMatchObject({
+        items: [{ exec_id: running.exec_id, status: 'RUNNING' }],
+      })
+      const health = async (server: ExecServer): Promise<unknown> => (await server.ask('GET', '/sandbox/health')).json
+      expect([await health(one), await health(other)]).toMatchObject([
+        { execs: { running: 1 } },
+        { execs: { running: 0 } },
+      ])
+      const following = other.fetch(path, { headers: { 'last-event-id': events.at(-1)?.id ?? '' } })
+      // One answers for what the other has to do: it may take until it has been done, or tell that it is asked for.
+      expect([200, 202]).toContain((await other.ask('POST', `/sandbox/execs/${running.exec_id}/cancel`)).status)
+      const all = [...events, ...(await readEvents(await following))]
+      const end = await other.until(running.exec_id, ended)
+      expect(end).toMatchObject({ status: 'CANCELLED', error_reason: 'cancelled' })
+      expect(await one.get(running.exec_id)).toEqual(end)
+      expect([isGapless(all, 'stdout'), isGapless(all, 'stderr')]).toEqual([true, true])
+      expect(bytesOf(all, 'stdout').toString()).toBe('line 1 value\nline 2 value\nline 3 value\n')
+      expect(bytesOf(all, 'stderr').toString()).toBe('error\n')
+      expect(all.at(-1)).toMatchObject({ event: 'end', data: { exec: end } })
+    })
+
+    it('give one key to one body: of two that come at once, one to each, one is an exec and the other a conflict', async () => {
+      const send = async (name: 'one' | 'other', index: number) => {
+        const body = {
+          ...shell(`echo ${name} >> of-${index}`),
+          project_id: 'pairs',
+          task_ref: { task_id: `pair-${index}` },
+        }
+        const headers = { 'idempotency-key': `pair-${index}` }
+        const { status, json } = await (name === 'one' ? one : other).ask('POST', '/sandbox/execs', { body, headers })
+        return { name, status, json }
+      }
+      const pairs = await Promise.all(
+        Array.from({ length: 12 }, (_, index) => {
+          const [first, second] = index % 2 === 0 ? (['one', 'other'] as const) : (['other', 'one'] as const)
+          return Promise.all([send(first, index), send(second, index)])
+        }),
+      )
+      for (const [index, pair] of pairs.entries()) {
+        const [taken, refused] = pair.toSorted((a, b) => a.status - b.status)
+        expect([taken, refused]).toMatchObject([
+          { status: 200, json: { status: 'SUCCEEDED' } },
+          { status: 409, json: { error: { code: 'IDEMPOTENCY_MISMATCH' } } },
+        ])
+        for (const server of [one, other]) {
+          const { json } = await server.ask('GET', `/sandbox/execs?task_id=pair-${index}`)
+          expect(json).toEqual({ items: [taken?.json], next_cursor: null })
+        }
+        const ran = readFileSync(join(one.workspace, `projects/pairs/work/of-${index}`), 'utf8')
+        expect(ran).toBe(`${taken?.name}\n`)
+      }
+      // Either server was the quicker one.
+      const winners = pairs.flat().filter(({ status }) => status === 200)
+      expect(new Set(winners.map(({ name }) => name)).size).toBe(2)
     })
 
     it('that are the first ones of a database, and begin at once, make one first token', async () => {

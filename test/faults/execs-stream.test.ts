@@ -2,6 +2,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { ExecRecord } from '../../src/contract/exec-record.ts'
 import { bytesOf, readEvents, shell, startExecServer, type ExecServer } from '../fixtures/exec-server.ts'
 import { allowedGrowthMiB, flood, isGapless, readInPieces } from './exec-output.ts'
 
@@ -14,8 +15,8 @@ afterAll(() => server.remove())
 const MiB = 1024 * 1024
 
 describe('the output of an exec', () => {
-  it('500 MiB on each output grow the server by no more than 64 MiB', async () => {
-    const flooded = await flood(server, 500 * MiB, 10)
+  it('500 MiB on each output grow the server by no more than 64 MiB, with fifty readers that take nothing or a byte in a second', async () => {
+    const flooded = await flood(server, 500 * MiB, 50)
     expect(flooded).toMatchObject({ status: 'FAILED', exitCode: 7, truncated: true, keptBytes: MiB })
     expect(flooded.grewMiB).toBeLessThanOrEqual(allowedGrowthMiB)
   })
@@ -87,8 +88,43 @@ describe('the output of an exec', () => {
   })
 
   it('an id that is none of the stream’s is refused', async () => {
-    const exec = await server.exec(shell('true'))
-    const headers = { 'last-event-id': 'nonsense' }
-    expect((await server.ask('GET', `/sandbox/execs/${exec.exec_id}/stream`, { headers })).status).toBe(400)
+    const exec = await server.exec(shell('printf out; printf err >&2'))
+    const askedFrom = async (id: string, of = exec): Promise<number> => {
+      const headers = { 'last-event-id': id }
+      return (await server.ask('GET', `/sandbox/execs/${of.exec_id}/stream`, { headers })).status
+    }
+    // The last three are beyond what was written.
+    for (const id of ['nonsense', '2.4.0', '2.0.4', '3.3.999']) expect([id, await askedFrom(id)]).toEqual([id, 400])
+    // Control: the very end is one of them.
+    expect(await askedFrom('2.3.3')).toBe(200)
+    expect(await askedFrom('3.3.3')).toBe(204)
+    const running = await server.begin(shell('while [ ! -e ended ]; do sleep 0.05; done'))
+    await server.until(running.exec_id, ({ status }) => status === 'RUNNING')
+    for (const id of ['3.0.0', '2.1.0']) expect([id, await askedFrom(id, running)]).toEqual([id, 400])
+    writeFileSync(join(server.workspace, 'projects/demo/work/ended'), '')
+    await server.until(running.exec_id, ({ status }) => status === 'SUCCEEDED')
+  })
+
+  it('tells no state in which the exec never was', async () => {
+    const told = async (exec: ExecRecord): Promise<readonly unknown[]> => {
+      const events = await readEvents(await server.fetch(`/sandbox/execs/${exec.exec_id}/stream`))
+      return events.map(({ event, data }) => (event === 'state' ? data['status'] : event))
+    }
+    const running = await Promise.all(
+      Array.from({ length: 4 }, () => server.begin(shell('while [ ! -e over ]; do sleep 0.05; done'))),
+    )
+    for (const { exec_id } of running) await server.until(exec_id, ({ status }) => status === 'RUNNING')
+    const queued = await server.begin(shell('true'))
+    const cancelled = await server.ask('POST', `/sandbox/execs/${queued.exec_id}/cancel`)
+    expect(cancelled.json).toMatchObject({ status: 'CANCELLED', started_at: null })
+    expect(await told(queued)).toEqual(['QUEUED', 'end'])
+    const refused = await server.ask('POST', '/sandbox/execs', {
+      body: shell('true', { policy_overrides: { pids: 10 ** 6 } }),
+    })
+    const { exec_id } = (refused.json as { error: { facts: { exec_id: string } } }).error.facts
+    expect(await told(await server.get(exec_id))).toEqual(['end'])
+    // Control: of those that ran it is told.
+    writeFileSync(join(server.workspace, 'projects/demo/work/over'), '')
+    for (const exec of running) expect(await told(exec)).toEqual(['QUEUED', 'RUNNING', 'end'])
   })
 })

@@ -9,6 +9,7 @@ import { describe, expect, it } from 'vitest'
 import { fold } from '../../src/runs/changes/fold.ts'
 import { openChangeWatch, type ChangeWatch } from '../../src/runs/changes/watch.ts'
 import type { TreeEntry } from '../../src/contract/recorded-action.ts'
+import { dearCases } from '../fixtures/cases.ts'
 
 interface Ground {
   readonly directory: string
@@ -134,7 +135,7 @@ describe.skipIf(!isRoot)(
               ground.remove()
             }
           }),
-          { numRuns: 30 },
+          dearCases(30, 12),
         )
       },
     )

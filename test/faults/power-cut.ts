@@ -14,12 +14,12 @@ const host = (name: string): string => fileURLToPath(new URL(`./hosts/${name}.mj
 const dist = fileURLToPath(new URL('../../dist', import.meta.url))
 const diskBytes = 48 * 1024 * 1024
 
-/** Why no power can be cut here; undefined if it can. */
-export function whyNoPowerCut(): string | undefined {
+/** Why no power can be cut here, with these programs too; undefined if it can. */
+export function whyNoPowerCut(...more: readonly string[]): string | undefined {
   if (process.platform !== 'linux') return 'only Linux has ext4 and loop devices'
   if (process.getuid?.() !== 0) return 'only root may mount a loop device'
   for (const device of ['/dev/fuse', '/dev/loop-control']) if (!existsSync(device)) return `there is no ${device}`
-  for (const tool of ['mkfs.ext4', 'losetup'])
+  for (const tool of ['mkfs.ext4', 'losetup', ...more])
     if (spawnSync(tool, ['-V']).error !== undefined) return `there is no ${tool}`
   return spawnSync('unshare', ['-m', 'true']).status === 0 ? undefined : 'no mount namespace can be made'
 }
@@ -30,9 +30,19 @@ export interface PowerCutOptions {
   readonly ms: number
   readonly leastAnswers?: number
   readonly cuts: number
-  /** `forgetful`: the writer skips fdatasync. */
-  readonly manner: 'honest' | 'forgetful'
+  /** `forgetful`: the writer skips fdatasync. `lying`: the disk forgets what it was told to keep. */
+  readonly manner: 'honest' | 'forgetful' | 'lying'
+  /** What is written. Default: runs, with their audit. */
+  readonly work?: keyof typeof programs
+  /** Whoever looks is of another boot, as after a true power cut. A server listens for half a minute then whether the one before it lives. */
+  readonly bootsAnew?: boolean
 }
+
+/** Who writes, and who looks at what was left. */
+const programs = {
+  runs: { writer: 'power-writer.mjs', audit: './power-audit.mjs' },
+  execs: { writer: 'power-exec-writer.mjs', audit: './power-exec-audit.mjs' },
+} as const
 
 /** One cut, as hosts/power-auditor.mjs tells it. */
 interface Cut {
@@ -51,6 +61,7 @@ export interface PowerCutReport {
   readonly cuts: number
   /** Summed over the cuts: what had been answered before each. */
   readonly answers: number
+  /** Or execs, that were there. */
   readonly runs: number
   /** Cuts at which the disk held something that it had not been told to keep. */
   readonly unflushed: number
@@ -64,7 +75,8 @@ export interface PowerCutReport {
 }
 
 export async function cutPower(options: PowerCutOptions): Promise<PowerCutReport> {
-  const { seed, ms, leastAnswers = 0, cuts, manner } = options
+  const { seed, ms, leastAnswers = 0, cuts, manner, work = 'runs', bootsAnew = false } = options
+  const { writer, audit } = programs[work]
   const place = mkdtempSync(join(tmpdir(), 'glovebox-power-'))
   try {
     const image = join(place, 'image')
@@ -72,12 +84,12 @@ export async function cutPower(options: PowerCutOptions): Promise<PowerCutReport
     truncateSync(image, diskBytes)
     await run('mkfs.ext4', ['-q', '-F', '-b', '4096', '-J', 'size=4', image])
     await inNamespace(
-      [host('power-recorder'), dist, place, String(seed), manner, String(ms), String(leastAnswers)],
+      [host('power-recorder'), dist, place, String(seed), manner, String(ms), String(leastAnswers), writer],
       ms + 60_000,
     )
     const told = await inNamespace(
-      [host('power-auditor'), dist, place, String(seed), String(cuts)],
-      60_000 + cuts * 5000,
+      [host('power-auditor'), dist, place, String(seed), String(cuts), audit, manner, bootsAnew ? 'anew' : 'same'],
+      60_000 + cuts * (bootsAnew ? 90_000 : 10_000),
     )
     const lines = told.trimEnd().split('\n')
     return summary(lines.map((line) => JSON.parse(line) as Cut))

@@ -11,7 +11,11 @@ export interface PrivateDockerd {
   readonly host: string
   docker(...args: readonly string[]): string
   start(): Promise<void>
+  /** From the daemon of everybody else. */
+  load(images: readonly string[]): void
   kill(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>
+  /** It hangs, and goes on. */
+  signal(signal: 'SIGSTOP' | 'SIGCONT'): void
   remove(): Promise<void>
 }
 
@@ -72,7 +76,15 @@ export async function clearAwayAbandoned(): Promise<readonly string[]> {
   return abandoned
 }
 
-export async function privateDockerd(images: readonly string[]): Promise<PrivateDockerd> {
+export interface DockerdOptions {
+  /** Containers go on without it, and the next one takes them over. */
+  readonly liveRestore?: boolean
+}
+
+export async function privateDockerd(
+  images: readonly string[],
+  { liveRestore = false }: DockerdOptions = {},
+): Promise<PrivateDockerd> {
   await clearAwayAbandoned()
   const home = mkdtempSync(join(tmpdir(), prefix))
   writeFileSync(ownerOf(home), JSON.stringify(ownIdentity()))
@@ -87,6 +99,7 @@ export async function privateDockerd(images: readonly string[]): Promise<Private
     iptables: false,
     ip6tables: false,
     'ip-forward': false,
+    'live-restore': liveRestore,
     runtimes: { runsc: { path: 'runsc', runtimeArgs: ['--platform=ptrace', '--network=none'] } },
   }
   writeFileSync(join(home, 'daemon.json'), JSON.stringify(config))
@@ -131,13 +144,18 @@ export async function privateDockerd(images: readonly string[]): Promise<Private
     daemon?.kill(signal)
     await gone
   }
+  const load = (wanted: readonly string[]): void => {
+    execFileSync('sh', ['-c', `docker save ${wanted.join(' ')} | DOCKER_HOST=${host} docker load`], { stdio: 'ignore' })
+  }
   await start()
-  execFileSync('sh', ['-c', `docker save ${images.join(' ')} | DOCKER_HOST=${host} docker load`], { stdio: 'ignore' })
+  if (images.length > 0) load(images)
   return {
     host,
     docker,
     start,
+    load,
     kill: end,
+    signal: (signal) => void daemon?.kill(signal),
     async remove() {
       // One that was killed answers nobody, and what it ran goes on.
       if (answers()) {

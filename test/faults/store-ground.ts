@@ -12,7 +12,7 @@ import { openStore } from '../../src/store/open.ts'
 
 export interface StoreGround {
   readonly file: string
-  open(options?: { readonly waitMs?: number }): Promise<Store>
+  open(options?: { readonly waitMs?: number; readonly onDamage?: 'refuse' }): Promise<Store>
   /** What lies beside the file. */
   names(): readonly string[]
   /** Closes the store, and its connections too: the library ends those when their statements are collected as garbage. */
@@ -27,7 +27,7 @@ export function storeGround(): StoreGround {
   return {
     file,
     async open(options = {}) {
-      const store = await openStore({ url: file, ...options })
+      const store = await openStore({ url: file, onDamage: 'quarantine', ...options })
       opened.push(store)
       return store
     },

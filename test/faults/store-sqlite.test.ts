@@ -1,5 +1,14 @@
 // SQLite: locked, killed, torn and damaged. What was answered is there, or the file is put aside and says so.
-import { copyFileSync, existsSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { execRow, tokenRow } from '../conformance/store/subject.ts'
@@ -16,6 +25,14 @@ const answer = (work: Promise<unknown>): Promise<unknown> =>
     () => 'done',
     (error: { readonly code: string }) => error.code,
   )
+
+const filled = async (): Promise<void> => {
+  const store = await ground.open()
+  await Promise.all(Array.from({ length: 300 }, () => store.execs.insert(execRow({ cmd: 'x'.repeat(500) }))))
+  await ground.release(store)
+}
+
+const damage = (): void => writeFileSync(ground.file, readFileSync(ground.file).fill(0x99, 4096))
 
 describe('a SQLite file that somebody else holds', () => {
   it('is waited for with a bound, while everything else goes on; nothing is written, and later it can be', async () => {
@@ -127,11 +144,6 @@ describe('a write-ahead log', () => {
 })
 
 describe('a damaged SQLite file', () => {
-  const filled = async (): Promise<void> => {
-    const store = await ground.open()
-    await Promise.all(Array.from({ length: 300 }, () => store.execs.insert(execRow({ cmd: 'x'.repeat(500) }))))
-    await ground.release(store)
-  }
   const damages: readonly (readonly [string, (bytes: Buffer) => Buffer])[] = [
     ['all garbage', (bytes) => Buffer.alloc(bytes.length, 'garbage ')],
     ['a header of nothing', (bytes) => Buffer.concat([Buffer.alloc(100), bytes.subarray(100)])],
@@ -155,6 +167,29 @@ describe('a damaged SQLite file', () => {
     expect(await again.execs.count({})).toBe(1)
   })
 
+  it.each(damages)('(%s) is refused and left as it is by who cannot make the index anew', async (_name, harm) => {
+    await filled()
+    const harmed = harm(readFileSync(ground.file))
+    writeFileSync(ground.file, harmed)
+    await expect(ground.open({ onDamage: 'refuse' })).rejects.toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+      hint: expect.stringContaining('glovebox reindex') as string,
+    })
+    expect(ground.names().filter((name) => name.includes('.damaged-'))).toEqual([])
+    expect(readFileSync(ground.file).equals(harmed)).toBe(true)
+    expect((await ground.open()).quarantined).toBeDefined()
+  })
+
+  it('is told of at every opening until its index is made anew, since whoever was to do that may be killed', async () => {
+    await filled()
+    writeFileSync(ground.file, 'garbage')
+    const { quarantined } = await ground.open()
+    const second = await ground.open()
+    expect([second.quarantined, second.unindexedSince]).toEqual([undefined, quarantined])
+    second.indexed()
+    expect((await ground.open()).unindexedSince).toBeUndefined()
+  })
+
   it('is put aside once, however many open it at once', async () => {
     await filled()
     writeFileSync(ground.file, Buffer.alloc(8192, 'garbage '))
@@ -169,8 +204,7 @@ describe('a damaged SQLite file', () => {
     await filled()
     const store = await ground.open()
     copyFileSync(ground.file, `${ground.file}.copy`)
-    const bytes = readFileSync(ground.file)
-    writeFileSync(ground.file, bytes.fill(0x99, 4096))
+    damage()
     const answers = await Promise.all([
       answer(store.execs.list({ project_id: 'p1' }, { limit: 1000 })),
       answer(store.tokens.insert(tokenRow('t'))),
@@ -180,5 +214,63 @@ describe('a damaged SQLite file', () => {
     await store.close()
     expect((await ground.open()).quarantined).toBeDefined()
     expect(existsSync(`${ground.file}.copy`)).toBe(true)
+  })
+
+  it('that is damaged while it is open is not told as healthy, however much of it is remembered', async () => {
+    await filled()
+    const store = await ground.open()
+    expect(await answer(store.health())).toBe('done')
+    damage()
+    expect(await answer(store.health())).toBe('STORE_UNAVAILABLE')
+  })
+})
+
+describe('a SQLite file that is no longer in its place', () => {
+  const gone: readonly (readonly [string, () => Promise<unknown> | void])[] = [
+    [
+      'put aside as damaged by another process',
+      async () => {
+        damage()
+        expect((await ground.open()).quarantined).toBeDefined()
+      },
+    ],
+    [
+      'replaced by a copy',
+      () => {
+        copyFileSync(ground.file, `${ground.file}.copy`)
+        renameSync(`${ground.file}.copy`, ground.file)
+      },
+    ],
+    ['taken away', () => rmSync(ground.file)],
+  ]
+
+  it.each(gone)('(%s) is neither read nor written any more by who has it open', async (_how, go) => {
+    await filled()
+    const store = await ground.open()
+    expect(await store.execs.count({})).toBe(300)
+    await go()
+    const asked = [() => store.tokens.count(), () => store.tokens.insert(tokenRow('after')), () => store.health()]
+    for (const ask of asked)
+      await expect(ask()).rejects.toMatchObject({
+        code: 'STORE_UNAVAILABLE',
+        hint: expect.stringContaining('start the server again') as string,
+      })
+    await store.close()
+    const now = await ground.open()
+    expect(await answer(now.tokens.insert(tokenRow('later')))).toBe('done')
+    expect((await now.tokens.list({}, { limit: 10 })).rows.map(({ name }) => name)).not.toContain('after')
+  })
+
+  it('is not taken away from who put a new one in its place by the one that had it open', async () => {
+    await filled()
+    const first = await ground.open()
+    damage()
+    const second = await ground.open()
+    expect(second.quarantined).toBeDefined()
+    await second.tokens.insert(tokenRow('after'))
+    await ground.release(first)
+    await second.tokens.insert(tokenRow('later'))
+    const third = await ground.open()
+    expect(await third.tokens.count()).toBe(2)
   })
 })
