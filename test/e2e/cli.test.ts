@@ -142,6 +142,7 @@ describe('exec ends as the shell world expects', () => {
       exec(['--backend', 'bwarp', '--', 'true']),
       exec(['--mount', '/data=/no/such/directory', '--', 'true']),
       exec(['--policy', 'missing.yaml', '--', 'true']),
+      exec(['--cwd', 'missing', '--', 'true']),
     ])
     for (const done of misuse) {
       expect(done.code, done.stderr).toBe(125)
@@ -150,6 +151,7 @@ describe('exec ends as the shell world expects', () => {
     }
     expect(misuse[1]?.stderr).toContain('--timeout')
     expect(misuse[3]?.stderr).toContain('bwrap')
+    expect(misuse[6]?.stderr).toContain('Cannot run in /workspace/missing: nothing is there')
   })
 
   it('quietly when the reader of its output goes away', async () => {
@@ -344,6 +346,24 @@ describe('doctor', () => {
   })
 })
 
+describe('what is not understood', () => {
+  it.each([
+    [['exec', '--json', '--bogus'], 125],
+    [['exec', '--json', '--timeot', '1s', '--', 'true'], 125],
+    [['token', 'create', '--json'], 2],
+    [['token', 'list', '--json', 'more'], 2],
+    [['--json', 'nosuch'], 2],
+  ] as const)('%j is told as JSON where JSON was asked for', async (argv, code) => {
+    const done = await run(argv, { cwd: project.directory })
+    const told = JSON.parse(done.stdout) as { readonly error: { readonly message: string; readonly hint: string } }
+    expect([done.code, told]).toEqual([
+      code,
+      { error: { code: 'INVALID_INPUT', message: expect.any(String), hint: expect.any(String) } },
+    ])
+    expect(done.stderr).toBe(`glovebox: ${told.error.message}\nhint: ${told.error.hint}\n`)
+  })
+})
+
 describe('help', () => {
   it('shows examples first, for the program and for each command', async () => {
     for (const argv of [
@@ -363,6 +383,14 @@ describe('help', () => {
     const done = await run(['exce'], { cwd: project.directory })
     expect(done).toMatchObject({ code: 2, stdout: '' })
     expect(done.stderr).toBe("glovebox: unknown command 'exce'\nhint: Did you mean exec?\n")
+  })
+
+  it('of a command that nobody knows is refused like the command itself', async () => {
+    const done = await run(['help', 'exce'], { cwd: project.directory })
+    expect(done).toMatchObject({ code: 2, stdout: '' })
+    expect(done.stderr).toBe("glovebox: unknown command 'exce'\nhint: Did you mean exec?\n")
+    expect(await run(['help', 'nosuch'], { cwd: project.directory })).toMatchObject({ code: 2, stdout: '' })
+    expect(await run(['help'], { cwd: project.directory })).toMatchObject({ code: 0, stderr: '' })
   })
 
   it('prints the version of the package', async () => {

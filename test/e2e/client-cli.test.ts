@@ -81,6 +81,12 @@ describe('exec on a server', () => {
         `Cannot use ${flags[0]}`,
       )
     expect((await glovebox(['runs', 'list', '--root', '.'])).stderr).toContain('Cannot use --root')
+    for (const words of [
+      ['answer', 'x', 'yes'],
+      ['cancel', 'x'],
+    ])
+      expect((await glovebox(['runs', ...words, '--timeout', '1s'])).stderr).toContain('Cannot use --timeout with a')
+    expect((await glovebox(['shell', '--list'])).stderr).toContain('Cannot list the shells of a server')
   })
 
   it('asks for no more than the server allows', async () => {
@@ -116,6 +122,8 @@ describe('the way to the server', () => {
     const refused = await glovebox(['runs', 'list'], { env: { GLOVEBOX_TOKEN: wrong } })
     expect(refused).toMatchObject({ code: 4, stdout: '' })
     expect(refused.stderr).not.toContain(wrong)
+    expect(refused.stderr).toMatch(/hint: .*GLOVEBOX_TOKEN, .*--token-file/)
+    expect(refused.stderr).not.toContain('Authorization')
     expect(await glovebox(['exec', '--', 'true'], { env: { GLOVEBOX_TOKEN: wrong } })).toMatchObject({ code: 125 })
   })
 })
@@ -141,6 +149,27 @@ describe('runs on a server', () => {
     expect((JSON.parse(events[0] ?? '') as { seq: number }).seq).toBe(2)
     expect(events.at(-1)).toContain('"type":"run_ended"')
     expect((await ask('show', 'nobody')).code).toBe(1)
+  })
+
+  it('every command that is printed as the next one can be called as it stands', async () => {
+    writeFileSync(join(elsewhere, 'the token'), `${ground.token}\n`)
+    const flags = ['--server', ground.url, '--token-file', 'the token']
+    const without = { GLOVEBOX_SERVER: '', GLOVEBOX_TOKEN: '' }
+    const printed = (text: string): string => /glovebox (runs? .*)$/m.exec(text)?.[1] ?? ''
+    /** As a person's shell reads the words. */
+    const call = (words: string): Promise<Finished> => {
+      const through = ['sh', '-c', `exec "$@" ${words}`, 'sh']
+      return glovebox([], { env: without, through })
+    }
+    const done = await glovebox(['run', ...flags, '--run-id', 'told', '--prompt', 'x', '--', 'true'], { env: without })
+    expect(printed(done.stderr)).toMatch(/^runs artifacts told --server /)
+    expect(await call(printed(done.stderr))).toMatchObject({ code: 0 })
+    const { runs } = client.connect({ url: ground.url, token: ground.token })
+    await runs.create({ run_id: 'sent-back', prompt: 'x', command: ['true'], review: true })
+    await expect.poll(async () => (await runs.get('sent-back')).record?.status).toBe('review_required')
+    const sent = await glovebox(['runs', 'revise', 'sent-back', '--message', 'Again.', ...flags], { env: without })
+    expect(printed(sent.stdout)).toMatch(/^run --revises sent-back --server /)
+    expect(await call(printed(sent.stdout))).toMatchObject({ code: 0 })
   })
 
   it("a run's exit code is its command's, and events come as lines", async () => {

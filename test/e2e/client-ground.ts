@@ -23,6 +23,8 @@ export interface ClientGround extends AsyncDisposable {
   readonly token: string
   /** Where the server's audit log and database lie. */
   readonly state: string
+  /** What comes from there is this server's, too, by way of somebody in between. */
+  judgeAt(url: string): void
   /** Ends the server in good order and starts it again on the same port. */
   restart(options?: { readonly signal?: NodeJS.Signals }): Promise<void>
   stop(): Promise<void>
@@ -68,6 +70,7 @@ export async function openClientGround({
     port,
     token,
     state,
+    judgeAt: (other) => answers.judgeAt(other),
     async restart({ signal } = {}) {
       await end(signal)
       serving = await serve(port)
@@ -82,6 +85,7 @@ export async function openClientGround({
 }
 
 interface Answers {
+  judgeAt(url: string): void
   /** Throws if any was against the document. */
   leave(): Promise<void>
 }
@@ -91,20 +95,23 @@ async function watchAnswers(url: string, token: string): Promise<Answers> {
   const headers = { authorization: `Bearer ${token}` }
   const contract = openContract((await (await plain(`${url}/openapi.json`, { headers })).json()) as Document)
   const judging: Promise<readonly string[]>[] = []
+  const places = new Set([url])
   globalThis.fetch = async (input, init) => {
     const response = await plain(input, init)
     const address = input instanceof Request ? input.url : String(input)
     const method = init?.method ?? (input instanceof Request ? input.method : 'GET')
-    if (address.startsWith(`${url}/`))
+    const place = [...places].find((each) => address.startsWith(`${each}/`))
+    if (place !== undefined)
       judging.push(
         // Whoever asked may be gone before the end of its answer.
-        judgeFetched(contract, { method, path: address.slice(url.length), response }).catch((error: unknown) =>
+        judgeFetched(contract, { method, path: address.slice(place.length), response }).catch((error: unknown) =>
           error instanceof SyntaxError ? [`${address}: ${error.message}`] : [],
         ),
       )
     return response
   }
   return {
+    judgeAt: (other) => void places.add(other),
     async leave() {
       globalThis.fetch = plain
       const faults = (await Promise.all(judging)).flat()

@@ -59,6 +59,24 @@ describe('a shell of a server', () => {
   })
 })
 
+describe('a client that waits no longer for an answer than what is waited for lasts', () => {
+  it('takes the wait that it asked for as no delay of the server', async () => {
+    const brisk = await client.Sandbox.connect({
+      url: ground.url,
+      token: ground.token,
+      id: sandbox.id,
+      answerMs: 3000,
+      retry: { retries: 0 },
+    })
+    const shell = await brisk.shells.open()
+    const { number } = await shell.start('sleep 5; echo late')
+    expect(await shell.wait({ number, waitMs: 20_000 })).toMatchObject({ done: true, result: { stdout: 'late\n' } })
+    const terminal = await brisk.shells.open({ pty: true, argv: ['/bin/sh', '-c', 'sleep 5; exit 6'] })
+    expect(await terminal.ended).toMatchObject({ exitCode: 6 })
+    await shell.close()
+  })
+})
+
 describe('a terminal of a server', () => {
   it('is read, written, resized and seen without a WebSocket', async () => {
     const size = { cols: 70, rows: 12 }

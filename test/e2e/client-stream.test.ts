@@ -13,6 +13,7 @@ beforeAll(async () => {
   proxy = await openChaosProxy()
   ground = await openClientGround({ flags: ['--allow-host', `127.0.0.1:${proxy.port}`], restarts: true })
   proxy.aim(ground)
+  ground.judgeAt(proxy.url)
 })
 afterAll(async () => {
   await proxy.close()

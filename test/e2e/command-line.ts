@@ -19,6 +19,8 @@ export interface StartOptions {
   /** `open`: a pipe that nobody writes to or closes while the command runs. */
   readonly input?: Uint8Array | 'open'
   readonly env?: Readonly<Record<string, string>>
+  /** A program with its arguments that hands over to the command line, which stands behind them. */
+  readonly through?: readonly string[]
   /** Descriptors in place of pipes. */
   readonly into?: Partial<Readonly<Record<'stdout' | 'stderr', number>>>
 }
@@ -29,7 +31,8 @@ export interface Started {
 }
 
 export function start(argv: readonly string[], options: StartOptions): Started {
-  const child = spawn(process.execPath, [glovebox, ...argv], {
+  const [program = '', ...rest] = [...(options.through ?? []), process.execPath, glovebox, ...argv]
+  const child = spawn(program, rest, {
     cwd: options.cwd,
     env: { ...process.env, ...options.env },
     stdio: [

@@ -99,7 +99,7 @@ describe.skipIf(!isRoot)('health of a workspace [needs root, who may mount]', ()
       backends: [{ name: 'bwrap', available: true }],
     })
     const refused = await server.ask('POST', '/sandbox/execs', { body: shell('true') })
-    expect(refused).toMatchObject({ status: 403, json: { error: { code: 'NOT_PERMITTED' } } })
+    expect(refused).toMatchObject({ status: 503, json: { error: { code: 'DISK_READ_ONLY' } } })
     expect(refused.text).toContain('the disk of the workspace is read-only')
     remount('rw')
     expect(await healthOf(server)).toMatchObject({ status: 'ok', workspace_writable: true })

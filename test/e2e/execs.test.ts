@@ -171,6 +171,14 @@ describe('POST /sandbox/execs', () => {
         error_reason: 'policy_escalation',
       })
     }
+    const again = { body: { ...shell('true'), policy_overrides: asked[0] }, headers: { 'idempotency-key': 'refused' } }
+    const [one, two] = [
+      await server.ask('POST', '/sandbox/execs', again),
+      await server.ask('POST', '/sandbox/execs', again),
+    ]
+    const recordIn = ({ json }: typeof one): string =>
+      (json as { error: { facts: { exec_id: string } } }).error.facts.exec_id
+    expect([one.status, two.status, recordIn(two)]).toEqual([403, 403, recordIn(one)])
   })
 
   it('the record holds the policy in force, not the request', async () => {
@@ -271,6 +279,10 @@ describe('an exec', () => {
     expect((await server.ask('GET', '/sandbox/execs?task_id=none')).json).toEqual({ items: [], next_cursor: null })
     expect((await server.ask('GET', '/sandbox/execs?cursor=made.up')).status).toBe(400)
     expect((await server.ask('GET', '/sandbox/execs?limit=-1')).status).toBe(400)
+    // What no exec can have is not looked for: PostgreSQL takes no NUL.
+    for (const skill of ['%00', 'x', 'Shell.Run', 'a..b'])
+      expect((await server.ask('GET', `/sandbox/execs?skill_id=${skill}`)).status).toBe(400)
+    expect((await server.ask('GET', '/sandbox/execs?skill_id=shell.run')).status).toBe(200)
   })
 
   it('meta.json says what the row says, and the manifest what is there', async () => {

@@ -1,5 +1,5 @@
 // `glovebox reindex` as an operator uses it: the files are there, the database is not.
-import { cpSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { ExecRow, Store } from '../../src/contract/store.ts'
@@ -9,6 +9,7 @@ import { openStore } from '../../src/store/open.ts'
 import { at, execRow } from '../conformance/store/subject.ts'
 import { startCluster, whyNoPostgres } from '../fixtures/postgres.ts'
 import { isRequired } from '../conformance/required.ts'
+import { startServer } from './server-ground.ts'
 import { makeRunGround, recordOf, type RunGround } from './run-ground.ts'
 
 const policy_snapshot = {
@@ -66,6 +67,14 @@ describe('glovebox reindex', () => {
       await store.close()
     }
   }
+  /** A server that is started and stopped. */
+  const servedOnce = async (known?: string): Promise<{ readonly log: string; readonly token: string }> => {
+    const { token, stop } = await startServer({
+      place: ground.outside,
+      ...(known === undefined ? {} : { token: known }),
+    })
+    return { log: (await stop()).stderr, token }
+  }
   const layExec = async (change: Partial<ExecRow> = {}): Promise<ExecRow> => {
     const row = execRow({ status: 'SUCCEEDED', exit_code: 0, policy_snapshot, fence: 1, started_at: at(1), ...change })
     mkdirSync(execPlace(workspace, row), { recursive: true })
@@ -112,6 +121,78 @@ describe('glovebox reindex', () => {
     expect(await looking(database(), (store) => store.execs.find(row.exec_id))).toEqual(row)
   })
 
+  it.each(['list', 'revoke'])(
+    'is what a server does with a damaged database, whoever asked for tokens (%s) before it',
+    async (verb) => {
+      const row = await layExec()
+      await reindex()
+      writeFileSync(database(), 'not a database at all')
+      const asked = await ground.glovebox(['token', verb, ...(verb === 'revoke' ? ['tok_0'] : [])])
+      expect([asked.code, asked.stderr]).toEqual([1, expect.stringContaining('its file is damaged')])
+      expect((await servedOnce()).log).toContain('execs and runs were indexed anew')
+      expect(await looking(database(), (store) => store.execs.find(row.exec_id))).toEqual(row)
+    },
+  )
+
+  it('puts a damaged database aside under a server, which says so and writes nothing more into it', async () => {
+    const row = await layExec()
+    await reindex()
+    const server = await startServer({ place: ground.outside })
+    const ask = async (method: string, path: string, body?: unknown): Promise<readonly unknown[]> => {
+      const answer = await server.call(method, path, body === undefined ? {} : { body })
+      return [answer.status, answer.at('error.code')]
+    }
+    const making = { name: 'n', scopes: ['read'], project: null }
+    expect((await ask('POST', '/tokens', making))[0]).toBe(201)
+    for (const part of ['', '-wal']) writeFileSync(`${database()}${part}`, 'not a database at all')
+    expect(await reindex()).toMatchObject({ code: 0, execs: 1, quarantined: expect.any(String) as string })
+    expect((await ask('GET', '/readyz'))[0]).toBe(503)
+    expect(await ask('POST', '/tokens', making)).toEqual([503, 'STORE_UNAVAILABLE'])
+    await server.stop()
+    expect(await looking(database(), (store) => store.execs.find(row.exec_id))).toEqual(row)
+    const { token } = await servedOnce()
+    expect(token).toMatch(/^gbx_/)
+  })
+
+  it('is what a server does when another one put the database aside and came no further', async () => {
+    const row = await layExec()
+    await reindex()
+    writeFileSync(database(), 'not a database at all')
+    const other = await openStore({ url: database(), onDamage: 'quarantine' })
+    await other.close()
+    const { log, token } = await servedOnce()
+    expect(log).toContain('execs and runs were indexed anew')
+    expect(log).toContain(other.quarantined)
+    expect(await looking(database(), (store) => store.execs.find(row.exec_id))).toEqual(row)
+    expect((await servedOnce(token)).log).not.toContain('indexed anew')
+  })
+
+  it.each(['--data', '--workspace', '--runs'])(
+    '%s that does not exist, or is no directory, is refused, and nothing is made',
+    async (flag) => {
+      const missing = join(ground.outside, 'no', 'such')
+      const file = join(ground.outside, 'file')
+      writeFileSync(file, '')
+      const before = new Set<unknown>(readdirSync(ground.outside, { recursive: true }))
+      for (const path of [missing, file]) {
+        const done = await ground.glovebox(['reindex', '--data', data, flag, path])
+        expect([done.code, done.stdout, done.stderr]).toEqual([
+          2,
+          '',
+          expect.stringContaining(`the directory of ${flag} does not exist\ndetail: ${path}\n`),
+        ])
+      }
+      expect(new Set<unknown>(readdirSync(ground.outside, { recursive: true }))).toEqual(before)
+    },
+  )
+
+  it('a data directory of the environment that does not exist is refused, and not made', async () => {
+    const missing = join(ground.outside, 'missing')
+    const done = await ground.glovebox(['reindex'], { env: { GLOVEBOX_DATA_DIR: missing } })
+    expect([done.code, done.stderr]).toEqual([2, expect.stringContaining('GLOVEBOX_DATA_DIR does not exist')])
+    expect(existsSync(missing)).toBe(false)
+  })
+
   it('tells what it cannot read, leaves it out, and reads the rest', async () => {
     const [good, bad, empty] = [await layExec(), await layExec(), await layExec()]
     writeFileSync(join(execPlace(workspace, bad), 'meta.json'), '{"exec_id":')
@@ -124,6 +205,33 @@ describe('glovebox reindex', () => {
       [execPlace(workspace, bad), execPlace(workspace, empty), broken].toSorted(),
     )
     expect(await looking(database(), (store) => store.execs.find(good.exec_id))).toEqual(good)
+  })
+
+  it('a record that the disk does not give is told and left out, and keeps no server from starting', async () => {
+    const [good, bad] = [await layExec(), await layExec()]
+    const [whole, broken] = [await layRun('p1', 'whole'), await layRun('p1', 'broken')]
+    const meta = join(execPlace(workspace, bad), 'meta.json')
+    const harmed = [meta, join(broken, 'run.json')]
+    for (const path of harmed) {
+      rmSync(path)
+      // Reading it fails for everybody, as reading a bad block does.
+      mkdirSync(path)
+    }
+    const done = await reindex()
+    expect(done).toMatchObject({ code: 1, execs: 1, runs: 1 })
+    const why = 'it cannot be read (EISDIR)'
+    expect(done.unreadable).toEqual([
+      { place: execPlace(workspace, bad), why },
+      { place: broken, why },
+    ])
+    writeFileSync(database(), 'not a database at all')
+    const { log } = await servedOnce()
+    expect(log).toContain('execs and runs were indexed anew')
+    for (const place of [execPlace(workspace, bad), broken]) expect(log).toContain(place)
+    await looking(database(), async (store) => {
+      expect(await store.execs.find(good.exec_id)).toEqual(good)
+      expect(await store.runs.find(recordOf(whole).run_id)).toBeDefined()
+    })
   })
 
   it('a record that lies in another project than it says is left out', async () => {

@@ -387,6 +387,7 @@ describe('glovebox run refuses before a directory is made', () => {
     ['a backend that does not exist', '{}', ['--backend', 'bwarp', '--', 'true'], 'bwrap'],
     ['a mount over its own places', '{}', ['--mount', '/deliverables=.', '--', 'true'], 'belongs to the run'],
     ['inputs that do not exist', 'inputs: [gone.py]', ['--', 'true'], 'does not exist'],
+    ['inputs of a flag that do not exist', '{}', ['--input', 'gone', '--', 'true'], 'begins at the current directory'],
     ['a deliverable outside', 'deliverables: [../x]', ['--', 'true'], 'below deliverables/'],
   ]
   it.each(cases)('%s', async (_, settings, flags, told) => {

@@ -102,7 +102,8 @@ describe('a run that is at work', () => {
     const working = ground.start(['run', '--prompt', 'Wait.', '--sandbox', 'runs/one', '--', 'sleep', '50'])
     await until('the command runs', isRunning('one'), 20_000)
     const following = ground.start(['runs', 'events', '-f', 'one'])
-    expect(await runs('cancel', 'one')).toMatchObject({ code: 0 })
+    // Longer than any timer of Node's.
+    expect(await runs('cancel', 'one', '--timeout', '60d')).toMatchObject({ code: 0 })
     expect(await working.finished).toMatchObject({ code: 130 })
     const { code, stdout } = await following.finished
     expect(code).toBe(0)

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import type { Operation } from '../fixtures/server-contract.ts'
 import type { Asked, ServerGround } from './server-ground.ts'
 import { type Lag, watchLag } from './server-lag.ts'
+import { largeBody, largeForms } from './server-large.ts'
 import { sampleOf, type Objects } from './server-objects.ts'
 
 export interface FuzzReport {
@@ -99,6 +100,40 @@ function bentPath(path: string, chance: Chance): string {
   return parts.map((part, index) => (index === at && index > 0 ? word : part)).join('/')
 }
 
+interface Asking {
+  readonly method: string
+  readonly address: string
+  readonly sent: Asked
+  /** Of which request it was, in words. */
+  readonly told: string
+}
+
+function anOdd(chance: Chance, operations: readonly Operation[], objects: Objects): Asking | undefined {
+  const sample = sampleOf(pick(chance, operations), objects)
+  if (sample === undefined) return undefined
+  const { method, path, ...asked } = sample
+  const sent: Asked = {
+    ...asked,
+    ...(asked.body === undefined || chance() < 0.2 ? {} : { body: bent(asked.body, chance) }),
+    headers: pick(chance, oddHeaders),
+    ...(chance() < 0.1 ? { token: null } : {}),
+  }
+  const address = chance() < 0.5 ? path : bentPath(path, chance)
+  const told = `${method} ${address.slice(0, 200)} ${JSON.stringify(sent).slice(0, 300)}`
+  return { method, address, sent, told }
+}
+
+function aLarge(chance: Chance, { project }: Objects): Asking {
+  const form = pick(chance, largeForms)
+  const [method, address] = ['POST', '/sandbox/execs']
+  const body = largeBody(form, project)
+  const sent = chance() < 0.5 ? body : { ...body, headers: { ...body.headers, 'idempotency-key': `large-${chance()}` } }
+  return { method, address, sent, told: `${method} ${address} with ${form}` }
+}
+
+const isDue = (requests: number, each: number | undefined): boolean =>
+  each !== undefined && requests % each === each - 1
+
 export async function fuzz(
   ground: ServerGround,
   objects: Objects,
@@ -107,6 +142,8 @@ export async function fuzz(
     readonly forMs: number
     /** Longer, until there have been so many. */
     readonly leastRequests?: number
+    /** One request in so many is as large as one may be. Absent: none is. */
+    readonly largeEach?: number
     readonly skip: (operation: Operation) => boolean
   },
 ): Promise<FuzzReport> {
@@ -127,17 +164,9 @@ export async function fuzz(
     if (ms >= mostLagMs) lags.push(`${Math.round(ms)} ms in one of: ${during.join('\n  ')}`)
   }
   while ((performance.now() < until || requests < (options.leastRequests ?? 0)) && faults.length < 10) {
-    const sample = sampleOf(pick(chance, operations), objects)
-    if (sample === undefined) continue
-    const { method, path, ...asked } = sample
-    const sent: Asked = {
-      ...asked,
-      ...(asked.body === undefined || chance() < 0.2 ? {} : { body: bent(asked.body, chance) }),
-      headers: pick(chance, oddHeaders),
-      ...(chance() < 0.1 ? { token: null } : {}),
-    }
-    const address = chance() < 0.5 ? path : bentPath(path, chance)
-    const told = `${method} ${address.slice(0, 200)} ${JSON.stringify(sent).slice(0, 300)}`
+    const asked = isDue(requests, options.largeEach) ? aLarge(chance, objects) : anOdd(chance, operations, objects)
+    if (asked === undefined) continue
+    const { method, address, sent, told } = asked
     requests += 1
     const end = lag.begin(told)
     try {

@@ -1,6 +1,10 @@
 // Who may do what: every route of the document against every kind of token, and what a token may make of itself.
+import { createHash } from 'node:crypto'
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Operation } from '../fixtures/server-contract.ts'
+import { filesWith } from '../fixtures/value-search.ts'
 import { codeOf, startServer, type Answered, type ServerGround } from './server-ground.ts'
 import { makeObjects, sampleOf, type Objects, type Sample } from './server-objects.ts'
 import { sendRaw, statusOf } from './server-wire.ts'
@@ -16,6 +20,12 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await ground.stop()
+})
+
+/** No operation of the document: the path of a WebSocket, as it is asked for without an upgrade. */
+const attach = (): Sample => ({
+  method: 'GET',
+  path: `/sandboxes/${objects.sandboxId}/shells/${objects.terminalId}/attach`,
 })
 
 function samples(operations: readonly Operation[]): readonly Sample[] {
@@ -45,13 +55,14 @@ describe('the identity matrix', () => {
     expect(closed.length).toBeGreaterThan(35)
   })
 
-  it('only health is open', () => {
+  it('only health and the page about the API are open', async () => {
     const open = ground.contract.operations.filter(({ scope }) => scope === 'open')
-    expect(open.map(({ path }) => path)).toEqual(['/healthz', '/readyz'])
+    expect(open.map(({ path }) => path)).toEqual(['/healthz', '/readyz', '/docs'])
+    expect(allEnd(await outcomes(samples(open), null), ': 200')).toEqual([])
   })
 
   it('without a token every route answers 401 and says how to come in', async () => {
-    for (const sample of samples(closed)) {
+    for (const sample of [...samples(closed), attach()]) {
       const answer = await ask(sample, null)
       expect([sample.path, answer.status, codeOf(answer)]).toEqual([sample.path, 401, 'UNAUTHENTICATED'])
       expect(answer.headers['www-authenticate']).toContain('Bearer')
@@ -64,15 +75,16 @@ describe('the identity matrix', () => {
     const list = await ground.call('GET', '/tokens?limit=1')
     await ground.call('DELETE', `/tokens/${String(list.at('items.0.id'))}`)
     await new Promise((resolve) => setTimeout(resolve, 1100))
-    expect(allEnd(await outcomes(samples(closed), expired), ': 401 TOKEN_EXPIRED')).toEqual([])
-    expect(allEnd(await outcomes(samples(closed), revoked), ': 401 UNAUTHENTICATED')).toEqual([])
+    const all = [...samples(closed), attach()]
+    expect(allEnd(await outcomes(all, expired), ': 401 TOKEN_EXPIRED')).toEqual([])
+    expect(allEnd(await outcomes(all, revoked), ': 401 UNAUTHENTICATED')).toEqual([])
   })
 
   it('a read-only token changes nothing and sees no tokens', async () => {
     const reader = await ground.makeToken('read', 'theirs')
     const beyond = closed.filter(({ scope }) => scope !== 'read')
     expect(beyond.every(({ method, path }) => method !== 'GET' || path.startsWith('/tokens'))).toBe(true)
-    expect(allEnd(await outcomes(samples(beyond), reader), ': 403 INSUFFICIENT_SCOPE')).toEqual([])
+    expect(allEnd(await outcomes([...samples(beyond), attach()], reader), ': 403 INSUFFICIENT_SCOPE')).toEqual([])
     const within = closed.filter(({ scope }) => scope === 'read')
     expect((await outcomes(samples(within), reader)).filter((line) => !/: 20[0-9]$/.test(line))).toEqual([])
   })
@@ -84,7 +96,7 @@ describe('the identity matrix', () => {
         path.includes('{') ||
         !['getMetrics', 'getPool', 'getOpenapiJson', 'getSandboxHealth', 'getTokens', 'postTokens'].includes(id),
     )
-    expect(allEnd(await outcomes(samples(naming), stranger), ': 404 NOT_FOUND')).toEqual([])
+    expect(allEnd(await outcomes([...samples(naming), attach()], stranger), ': 404 NOT_FOUND')).toEqual([])
   })
 
   it('an id that is next to a known one is not found, nor are two that were made together alike', async () => {
@@ -132,6 +144,7 @@ describe('the identity matrix', () => {
       'postRunsRunIdCancel',
       'postRunsRunIdRevise',
     ])
+    expect(await outcomes([attach()], own)).toEqual([expect.stringMatching(/\/attach: 426 UPGRADE_REQUIRED$/)])
     const gentle = closed.filter(({ id }) => !last.has(id) && !refusedAnyway.has(id))
     const told = await outcomes(samples([...gentle, ...closed.filter(({ id }) => last.has(id)).toReversed()]), own)
     expect(told.filter((line) => !/: 20[0-9]$/.test(line))).toEqual([])
@@ -233,15 +246,16 @@ describe('a token', () => {
     const secret = await ground.makeToken('exec', 'ours')
     await ground.call('GET', '/sandboxes', { token: secret })
     await ground.call('GET', `/sandboxes?token=${secret}`, { token: null })
-    const { execFileSync } = await import('node:child_process')
-    const found = (place: string): string => {
-      try {
-        return execFileSync('grep', ['-rlF', secret, place]).toString()
-      } catch {
-        return ''
-      }
-    }
-    expect([found(ground.state), found(ground.data)]).toEqual(['', ''])
+    const found = (text: string): readonly string[] =>
+      [ground.state, ground.data].flatMap((place) => filesWith(place, text))
+    expect(found(createHash('sha256').update(secret).digest('hex')), 'control: its hash').toContainEqual(
+      expect.stringMatching(/\/glovebox\.db(?:-wal)?$/),
+    )
+    expect(found(secret)).toEqual([])
+    const planted = join(ground.data, 'planted')
+    writeFileSync(planted, `it is ${secret}\n`)
+    expect(found(secret), 'control: where it is').toEqual([planted])
+    rmSync(planted)
     expect(ground.log().includes('/sandboxes')).toBe(true)
     expect(ground.log().includes(secret)).toBe(false)
   })
@@ -269,15 +283,23 @@ describe('lists', () => {
   })
 
   it('give at most the server’s page, whatever was asked for, and refuse what is no number', async () => {
-    const { call } = ground
-    expect((await call('GET', '/tokens?limit=1000000000')).status).toBe(200)
+    const { call, makeToken } = ground
+    const token = await makeToken('admin', 'many')
+    await Promise.all(Array.from({ length: 101 }, () => makeToken('read', 'many')))
+    const page = await call('GET', '/tokens?limit=1000000000', { token })
+    expect([page.status, (page.at('items') as readonly unknown[]).length]).toEqual([200, 100])
+    const rest = await call('GET', `/tokens?limit=1000000000&cursor=${String(page.at('next_cursor'))}`, { token })
+    expect([(rest.at('items') as readonly unknown[]).length, rest.at('next_cursor')]).toEqual([2, null])
     for (const limit of ['-1', '0', 'x', '1.5', 'NaN'])
       expect([limit, (await call('GET', `/tokens?limit=${limit}`)).status]).toEqual([limit, 400])
   })
 
   it('pages neither repeat nor leave out', async () => {
-    const { call } = ground
+    const token = await ground.makeToken('admin', 'paged')
+    for (let made = 0; made < 4; made++) await ground.makeToken('read', 'paged')
+    const call = (method: string, path: string): Promise<Answered> => ground.call(method, path, { token })
     const whole = (await call('GET', '/tokens?limit=100')).at('items') as readonly { readonly id: string }[]
+    expect(whole).toHaveLength(5)
     const seen: string[] = []
     let cursor: string | null = ''
     while (cursor !== null) {

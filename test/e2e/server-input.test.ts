@@ -3,14 +3,17 @@ import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { codeOf, startServer, type Answered, type ServerGround } from './server-ground.ts'
+import { codeOf, startServer, type Answered, type Asked, type ServerGround } from './server-ground.ts'
+
+const mebibyte = 1024 * 1024
+const limits = { jsonBytes: 65_536, perToken: 3, snapshotsPerToken: 2, uploadFiles: 20, uploadBytes: 8 * mebibyte }
 
 let ground: ServerGround
 let sandbox: string
 
 beforeAll(async () => {
   ground = await startServer({
-    flags: ['--limit', 'jsonBytes=65536', '--limit', 'perToken=3', '--limit', 'uploadFiles=20'],
+    flags: Object.entries(limits).flatMap(([name, value]) => ['--limit', `${name}=${value}`]),
   })
   sandbox = `/sandboxes/${String((await ground.call('POST', '/sandboxes')).at('id'))}`
 })
@@ -71,10 +74,14 @@ describe('size', () => {
     const put = (name: string, raw: Uint8Array): Promise<Answered> =>
       ground.call('PUT', `${sandbox}/files?path=/workspace/${name}`, { raw })
     expect(outcome(await put('big', Buffer.alloc(16 * 1024 * 1024 + 1)))).toEqual([413, 'TOO_LARGE'])
+    // Together they are beyond the quota, each alone is not; and what is refused counts for nothing.
+    expect((await put('half', Buffer.alloc(5 * mebibyte))).status).toBe(200)
+    expect(outcome(await put('other', Buffer.alloc(3 * mebibyte + 1)))).toEqual([429, 'QUOTA_EXCEEDED'])
+    expect((await put('rest', Buffer.alloc(3 * mebibyte - 1024))).status).toBe(200)
     const outcomes: number[] = []
     for (let made = 0; made < 25; made++) outcomes.push((await put(`f${made}`, Buffer.from('x'))).status)
-    expect(outcomes.slice(0, 20)).toEqual(Array.from({ length: 20 }, () => 200))
-    expect(outcomes.slice(20)).toEqual(Array.from({ length: 5 }, () => 429))
+    expect(outcomes.slice(0, 18)).toEqual(Array.from({ length: 18 }, () => 200))
+    expect(outcomes.slice(18)).toEqual(Array.from({ length: 7 }, () => 429))
     expect(codeOf(await put('more', Buffer.from('x')))).toBe('QUOTA_EXCEEDED')
   })
 })
@@ -125,6 +132,28 @@ describe('shape', () => {
     expect(outcome(await ground.call('GET', '/healthz?x=1'))).toEqual([200, undefined])
   })
 
+  it('a name as long as a body is told by its beginning', async () => {
+    const name = 'n'.repeat(20_000)
+    for (const body of [{ [name]: 1 }, { policy: { [name]: 1 } }, { metadata: { [name]: 'x' } }]) {
+      const answer = await ground.call('POST', '/sandboxes', { body })
+      expect(answer.status).toBe(400)
+      expect(answer.text).toContain('n'.repeat(50))
+      expect(answer.text.length).toBeLessThan(5000)
+    }
+  })
+
+  it('metadata has a bound for all of it together', async () => {
+    const metadata = (count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, at) => [`n${at}`, 'é'.repeat(2000)]))
+    expect(outcome(await ground.call('POST', '/sandboxes', { body: { metadata: metadata(5) } }))).toEqual([
+      400,
+      'INVALID_INPUT',
+    ])
+    const made = await ground.call('POST', '/sandboxes', { body: { metadata: metadata(4) } })
+    expect([made.status, made.at('metadata')]).toEqual([201, metadata(4)])
+    await ground.call('DELETE', `/sandboxes/${String(made.at('id'))}`)
+  })
+
   it.each([
     ['privileged', { privileged: true }],
     ['runtime', { runtime: 'runc' }],
@@ -167,6 +196,7 @@ describe('shape', () => {
     const answer = await ground.call('POST', '/sandboxes', { body: { policy: { [field]: value } } })
     expect(outcome(answer)).toEqual([400, 'INVALID_INPUT'])
     expect(answer.at('error.message')).toContain(field)
+    expect(answer.at('error.facts.fields')).toEqual([`policy.${field}`])
   })
 
   it.each([
@@ -195,8 +225,11 @@ describe('shape', () => {
   })
 
   it('an id in a path is only ever an id', async () => {
-    for (const id of ['..', '%2e%2e', 'sbx_', 'sbx_a%2fb', `sbx_${'a'.repeat(65)}`, "sbx_' or 1=1", 'sbx_%00aaaaaaaa'])
-      expect([id, (await ground.call('GET', `/sandboxes/${id}`)).status]).not.toEqual([id, 200])
+    for (const id of ['sbx_', 'sbx_a%2fb', `sbx_${'a'.repeat(65)}`, "sbx_' or 1=1", 'sbx_%00aaaaaaaa'])
+      expect([id, ...outcome(await ground.call('GET', `/sandboxes/${id}`))]).toEqual([id, 400, 'INVALID_INPUT'])
+    // Whoever sends these takes them out of the path first.
+    for (const id of ['..', '%2e%2e'])
+      expect([id, ...outcome(await ground.call('GET', `/sandboxes/${id}`))]).toEqual([id, 404, 'NOT_FOUND'])
     expect(outcome(await ground.call('GET', `/sandboxes/sbx_${'0'.repeat(32)}`))).toEqual([404, 'NOT_FOUND'])
   })
 })
@@ -211,6 +244,32 @@ describe('too much at once', () => {
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201, 429]))
     expect(answers.filter(({ status }) => status === 201)).toHaveLength(2)
     for (const { status, headers } of answers) if (status === 429) expect(headers['retry-after']).toMatch(/^\d+$/)
+  })
+
+  it('forks beyond the quota of a token are refused together, and what was refused counts for nothing', async () => {
+    const token = await ground.makeToken('exec', null)
+    const first = await ground.call('POST', '/sandboxes', { token })
+    const fork = (count: number): Promise<Answered> =>
+      ground.call('POST', `/sandboxes/${String(first.at('id'))}/fork`, { token, body: { count } })
+    expect(outcome(await fork(3))).toEqual([429, 'QUOTA_EXCEEDED'])
+    expect((await fork(2)).status).toBe(201)
+  })
+
+  it('snapshots of one token beyond its quota are refused, until it deletes one; others take their own', async () => {
+    const other = await ground.makeToken('exec', null)
+    const take = (asked: Asked = {}): Promise<Answered> => ground.call('POST', `${sandbox}/snapshots`, asked)
+    const keyed = { headers: { 'idempotency-key': 'one-snapshot' } }
+    const first = await take(keyed)
+    expect([first.status, (await take()).status]).toEqual([201, 201])
+    const beyond = await take()
+    expect(outcome(beyond)).toEqual([429, 'QUOTA_EXCEEDED'])
+    expect([beyond.at('error.message'), beyond.at('error.hint')].join(' ')).toMatch(/2 snapshots.*Delete snapshots/)
+    // What was taken already is the answer, and no other snapshot.
+    expect((await take(keyed)).at('id')).toBe(first.at('id'))
+    const [theirs, list] = [await take({ token: other }), await ground.call('GET', '/snapshots')]
+    expect([theirs.status, (list.at('items') as readonly unknown[]).length]).toEqual([201, 3])
+    expect((await ground.call('DELETE', `/snapshots/${String(first.at('id'))}`)).status).toBe(204)
+    expect([(await take()).status, (await take()).status]).toEqual([201, 429])
   })
 
   it('requests of one token beyond its share are refused with Retry-After, and others are served', async () => {

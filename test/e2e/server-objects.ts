@@ -93,6 +93,7 @@ const file = '?path=/workspace/own.txt'
 const asked: Readonly<Record<string, Ask>> = {
   getHealthz: plain,
   getReadyz: plain,
+  getDocs: plain,
   getMetrics: plain,
   getPool: plain,
   getOpenapiJson: plain,

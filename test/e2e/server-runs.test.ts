@@ -100,6 +100,11 @@ describe('a run', () => {
     expect(seqs).toEqual(seqs.map((_, index) => index + 1))
     expect(await follow()).toEqual(seqs)
     expect(await follow('2')).toEqual(seqs.slice(2))
+    const again = { accept: 'text/event-stream', 'last-event-id': '3' }
+    const { text } = await ground.call('GET', `/runs/${runId}/events?after=1`, { headers: again })
+    expect(parseEvents(text).map(({ id }) => Number(id))).toEqual(seqs.slice(3))
+    const read = { ...again, 'last-event-id': String(seqs.at(-1)) }
+    expect((await ground.call('GET', `/runs/${runId}/events`, { headers: read })).status).toBe(204)
     const part = await ground.call('GET', `/runs/${runId}/events?after=1&limit=2`)
     expect([(part.at('items') as readonly unknown[]).length, part.at('next_after')]).toEqual([2, 3])
   })

@@ -300,6 +300,21 @@ describe('a terminal over a WebSocket', () => {
     for (const shell of [one, other]) await ground.call('DELETE', shell)
   })
 
+  it('a ticket of a token that was revoked since is refused', async () => {
+    const shell = await open({ pty: true })
+    const made = await ground.call('POST', '/tokens', { body: { name: 'short', scopes: ['exec'], project: null } })
+    const protocols = async (): Promise<string[]> => {
+      const issued = await ground.call('POST', `${shell}/tickets`, { token: String(made.at('token')) })
+      return ['glovebox.terminal.v1', `glovebox.ticket.${String(issued.at('ticket'))}`]
+    }
+    const [before, after] = [await protocols(), await protocols()]
+    const seen = await attach(shell, '', { origin: ground.url }, before)
+    seen.socket.terminate()
+    await ground.call('DELETE', `/tokens/${String(made.at('id'))}`)
+    expect(await refusedWith(attach(shell, '', { origin: ground.url }, after))).toBe(401)
+    await ground.call('DELETE', shell)
+  })
+
   it('a connection ends when its token is revoked', async () => {
     const shell = await open({ pty: true })
     const made = await ground.call('POST', '/tokens', { body: { name: 'short', scopes: ['exec'], project: null } })

@@ -15,6 +15,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { behindFirstThread } from '../../src/process/own-threads.ts'
+import { judgeFetched } from '../fixtures/server-contract.ts'
 import { start, type Started } from './command-line.ts'
 import { codeOf, startServer, type ServerGround } from './server-ground.ts'
 import { waitForRun } from './server-objects.ts'
@@ -32,6 +33,12 @@ const makePlace = (): string => {
   places.push(place)
   return place
 }
+
+const startInWords = (place: string, flags: readonly string[]): Started =>
+  start(['serve', '--data', join(place, 'data'), ...flags], {
+    cwd: place,
+    env: { GLOVEBOX_STATE_DIR: join(place, 'state') },
+  })
 
 const startAt = (place: string, flags: readonly string[]): Started =>
   start(['serve', '--data', join(place, 'data'), '--json', ...flags], {
@@ -104,6 +111,27 @@ describe('the first start', () => {
     expect(readFileSync(file, 'utf8')).toBe('mine')
   })
 
+  it('a file for the first token is not made where there is a token already, and the operator is told', async () => {
+    const place = makePlace()
+    const first = await begin({ place })
+    await first.stop()
+    const file = join(place, 'token.txt')
+    const tellings = [
+      (stdout: string) => expect(JSON.parse(stdout)).toMatchObject({ token_file: null, hint: expect.any(String) }),
+      (stdout: string) => expect(stdout).toMatch(/^token {2,}no file was written, since there is a token already/m),
+    ]
+    for (const [at, holds] of tellings.entries()) {
+      const flags = ['--port', '0', '--token-file', file]
+      const server = at === 0 ? startAt(place, flags) : startInWords(place, flags)
+      let told = ''
+      server.child.stdout?.on('data', (chunk: Buffer) => (told += chunk.toString()))
+      await expect.poll(() => told).toContain('token create <name>')
+      holds(told)
+      server.child.kill('SIGTERM')
+      expect([(await server.finished).code, existsSync(file)]).toEqual([0, false])
+    }
+  })
+
   it("a socket file is its owner's alone", async () => {
     const place = makePlace()
     const socketPath = join(place, 'server.sock')
@@ -129,6 +157,39 @@ describe('the first start', () => {
     expect([taken.code, taken.stderr]).toEqual([1, expect.stringContaining('the port is taken')])
     const limit = await ground.glovebox(['serve', '--limit', 'jsonByte=1'])
     expect([limit.code, limit.stderr]).toEqual([2, expect.stringContaining('Did you mean "jsonBytes"?')])
+  })
+
+  it.each([
+    [['--allow-origin', 'foo'], 'https://console.example'],
+    [['--allow-host', 'a b'], 'sandbox.example:8443'],
+    [['--socket', 'missing/server.sock'], 'Make the directory first'],
+    [['--socket', 'notes.txt'], 'Name a file that is not there yet'],
+    [['--socket', `${'x'.repeat(120)}.sock`], 'less deep'],
+  ] as const)('%j can never be served, and is refused with what to write instead', async (flags, hint) => {
+    const place = makePlace()
+    writeFileSync(join(place, 'notes.txt'), 'mine')
+    const { code, stderr } = await startAt(place, flags).finished
+    expect([code, stderr]).toEqual([2, expect.stringContaining(hint)])
+    expect(stderr).not.toContain('--port')
+    expect([readdirSync(place), readFileSync(join(place, 'notes.txt'), 'utf8')]).toEqual([['notes.txt'], 'mine'])
+  })
+
+  it('is refused where the database cannot be reached, with where to look', async () => {
+    const place = makePlace()
+    const { code, stderr } = await start(['serve', '--port', '0', '--data', join(place, 'data')], {
+      cwd: place,
+      env: { GLOVEBOX_STATE_DIR: join(place, 'state'), DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' },
+    }).finished
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/it cannot be reached\n[^]*hint: .*DATABASE_URL/)])
+  })
+
+  it('takes --grace as the help shows its default', async () => {
+    const place = makePlace()
+    const help = await start(['serve', '--help'], { cwd: place }).finished
+    const shown = /--grace <duration>[^(]*\(default:\s+([^)]+)\)/.exec(help.stdout)?.[1] ?? 'none'
+    const { stderr } = await startAt(place, ['--grace', shown, '--limit', 'none=1']).finished
+    // The limit, which nobody knows, is looked at behind the flags.
+    expect(stderr).toContain('Cannot move the limit none')
   })
 })
 
@@ -300,14 +361,36 @@ describe('SIGTERM', () => {
     await waitForRun(ground, run, 'running')
     // Whoever comes behind the signal may find nobody there any more.
     const headers = { accept: 'text/event-stream', authorization: `Bearer ${ground.token}` }
-    const following = (await fetch(`${ground.url}/runs/${run}/events`, { headers })).text()
+    const path = `/runs/${run}/events`
+    const following = await fetch(`${ground.url}${path}`, { headers })
+    expect(await judgeFetched(ground.contract, { method: 'GET', path, response: following })).toEqual([])
+    const told = following.text()
     const begun = performance.now()
     ground.server.child.kill('SIGTERM')
     expect((await ground.server.finished).code).toBe(0)
     expect(performance.now() - begun).toBeLessThan(40_000)
-    expect(await following).toContain('run_ended')
+    expect(await told).toContain('run_ended')
+    const answer = { status: following.status, type: 'text/event-stream', text: await told }
+    expect(ground.contract.judge('GET', path, answer)).toEqual([])
     const record = JSON.parse(readFileSync(join(ground.data, 'runs', 'default', run, 'run.json'), 'utf8')) as object
     expect(record).toMatchObject({ status: 'cancelled', failure_reason: 'drained' })
+  })
+
+  it('a command that does not end within the grace is told as cancelled to whoever waits for it or follows it', async () => {
+    const ground = await begin({ flags: ['--grace', '1s'] })
+    const sandbox = `/sandboxes/${String((await ground.call('POST', '/sandboxes')).at('id'))}`
+    const sleeper = (mark: string) => ({ body: { command: `touch ${mark}; sleep 60` } })
+    const waiting = ground.call('POST', `${sandbox}/commands`, sleeper('waiting'))
+    const following = ground.call('POST', `${sandbox}/commands`, {
+      ...sleeper('following'),
+      headers: { accept: 'text/event-stream' },
+    })
+    const marks = ['waiting', 'following'].map((mark) => join(ground.state, sandbox, 'workspace', mark))
+    await expect.poll(() => marks.every((mark) => existsSync(mark))).toBe(true)
+    ground.server.child.kill('SIGTERM')
+    expect((await waiting).at('ended')).toMatchObject({ by: 'cancel' })
+    expect((await following).text).toMatch(/event: ended\ndata: .*"ended":\{"by":"cancel"/)
+    expect((await ground.server.finished).code).toBe(0)
   })
 
   it('a second one does not wait for the grace', async () => {

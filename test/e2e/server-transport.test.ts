@@ -74,6 +74,18 @@ describe('the host', () => {
   })
 })
 
+describe('an address that is none', () => {
+  it('is told in our words, with an id that the caller can quote', async () => {
+    const told = await raw(`GET http://[ HTTP/1.1\r\n${own()}${end}`)
+    expect([statusOf(told), /"code":"(\w+)"/.exec(told)?.[1]]).toEqual([400, 'INVALID_INPUT'])
+    const [, id] = /"requestId":"(req_[0-9a-f]{32})"/.exec(told) ?? []
+    expect(id).toBeDefined()
+    expect(told).toMatch(new RegExp(`^x-request-id: ${String(id)}\r$`, 'im'))
+    const shown = async (): Promise<string> => (await ground.glovebox(['audit', 'show', '--json'])).stdout
+    await expect.poll(shown).toContain(String(id))
+  })
+})
+
 describe('the origin', () => {
   it('a page of another origin is refused and gets no CORS header', async () => {
     const { call, port } = ground

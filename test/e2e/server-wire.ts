@@ -1,5 +1,6 @@
 // Bytes on a connection that no HTTP client would send, and what the server answers to them. However it answers, it must forbid to keep the
 // answer and to guess at it.
+import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { unkeptFaults } from '../fixtures/server-contract.ts'
 
@@ -39,3 +40,15 @@ const headerIn = (answer: string, name: string): string | undefined =>
   new RegExp(`^${name}: (.*)$`, 'im').exec(answer.split('\r\n\r\n', 1)[0]?.replaceAll('\r', '') ?? '')?.[1]
 
 export const statusOf = (answer: string): number => Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1] ?? 0)
+
+/** Connections that the server has a descriptor of, with those that the other side has left. */
+export function connectionsOf(port: number): number {
+  const own = port.toString(16).toUpperCase().padStart(4, '0')
+  const rows = readFileSync('/proc/net/tcp', 'utf8').split('\n').slice(1)
+  return rows.filter((row) => {
+    const [, local = '', , state, , , , , , inode] = row.trim().split(/\s+/)
+    return local.endsWith(`:${own}`) && state !== listening && inode !== '0'
+  }).length
+}
+
+const listening = '0A'

@@ -1,18 +1,10 @@
 // `glovebox shell` as a person at a terminal meets it, here and on a server.
-import { spawn } from 'node:child_process'
 import { mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { TerminalSize } from '../../src/contract/terminal.ts'
 import { openClientGround, type ClientGround } from './client-ground.ts'
-import { glovebox, makeProject, run, until, type Project } from './command-line.ts'
-import { openViewer, type Viewer } from './terminal-ground.ts'
-
-const door = (path: string): string => new URL(`../../dist/${path}`, import.meta.url).href
-const { openTerminal } = (await import(door('process/terminal.js'))) as typeof import('../../src/process/terminal.ts')
-const { sessionCommand } = (await import(
-  door('process/on-terminal.js')
-)) as typeof import('../../src/process/on-terminal.ts')
+import { makeProject, run, until, type Project } from './command-line.ts'
+import { sit, type Person } from './seated.ts'
 
 let project: Project
 let env: Readonly<Record<string, string>>
@@ -23,54 +15,11 @@ beforeAll(() => {
 })
 afterAll(() => project.remove())
 
-interface Person {
-  readonly viewer: Viewer
-  /** All that came, as it came. */
-  raw(): string
-  type(text: string): void
-  resize(size: TerminalSize): void
-  hangUp(): void
-  /** The command itself, and not only what leads its session. */
-  kill(signal: NodeJS.Signals): void
-  readonly finished: Promise<number | null>
-}
-
-const size = { cols: 90, rows: 25 }
-
-/** The command line on a terminal of its own, with somebody who looks and types. */
-function sitDown(
+const sitDown = (
   argv: readonly string[],
   more: Readonly<Record<string, string>> = {},
   { stderr = false }: { readonly stderr?: boolean } = {},
-): Person {
-  const terminal = openTerminal(size)
-  const [file, ...words] = sessionCommand(terminal, [process.execPath, glovebox, ...argv])
-  const child = spawn(file, words, {
-    cwd: project.directory,
-    env: { ...process.env, TERM: 'xterm-256color', ...env, ...more },
-    stdio: [terminal.childEnd, terminal.childEnd, stderr ? terminal.childEnd : 'ignore'],
-    detached: true,
-  })
-  terminal.releaseChildEnd()
-  const viewer = openViewer(size)
-  let raw = ''
-  terminal.output.on('data', (chunk: Buffer) => {
-    raw += chunk.toString()
-    void viewer.draw(chunk)
-  })
-  return {
-    viewer,
-    raw: () => raw,
-    type: (text) => void terminal.input.write(text),
-    resize(to) {
-      viewer.resize(to)
-      terminal.resize(to)
-    },
-    hangUp: () => terminal.close(),
-    kill: (signal) => void process.kill(-Number(child.pid), signal),
-    finished: new Promise((resolve) => child.once('exit', resolve)),
-  }
-}
+): Person => sit(argv, { cwd: project.directory, env: { ...env, ...more }, stderr })
 
 /** In the words of a shell. What is typed is seen as well, so the size is not written there as `stty` writes it. */
 const untilSize = (wanted: string): string => `until [ "$(stty size | tr " " x)" = ${wanted} ]; do sleep 0.05; done`
@@ -118,6 +67,23 @@ describe('glovebox shell', () => {
     expect(told.stderr).toContain('glovebox exec')
     const far = await run(['shell', '--sandbox', 'sbx_1'], { cwd: project.directory, env })
     expect([far.code, far.stderr]).toEqual([125, expect.stringContaining('--server')])
+  })
+})
+
+describe('glovebox shell --attach', () => {
+  it('flags of a new shell are refused where one is come back to', async () => {
+    const server = ['--server', 'http://127.0.0.1:1', '--sandbox', 'sbx_1']
+    for (const flags of [
+      ['--net', 'none'],
+      ['--memory', '1g'],
+      ['--cwd', '/tmp'],
+      ['--env', 'A=b'],
+    ])
+      for (const where of [[], server]) {
+        const person = sitDown(['shell', '--attach', 'sh_1', ...where, ...flags], {}, { stderr: true })
+        expect(await person.finished).toBe(125)
+        await until('it is told', () => person.raw().includes(`Cannot use ${flags[0]} with --attach`))
+      }
   })
 })
 
@@ -276,6 +242,33 @@ describe('glovebox shell --server', () => {
     await until('what it said has come', () => second.raw().includes('kept'))
     const shells = await fetchJson(`${ground.url}/sandboxes/${sandbox}/shells`, ground.token)
     expect((shells['items'] as readonly unknown[]).length).toBe(1)
+  })
+
+  it('ends its sandbox with its program, unless that was killed: then all that it did is kept, and it is told where', async () => {
+    const isThere = async (id: string): Promise<boolean> =>
+      (await fetch(`${ground.url}/sandboxes/${id}`, { headers: { authorization: `Bearer ${ground.token}` } })).ok
+    const seated = (): Person =>
+      sitDown(['shell', '--server', ground.url], { GLOVEBOX_TOKEN: ground.token }, { stderr: true })
+    const killed = seated()
+    await killed.viewer.until('the prompt', (screen) => /[$#] ?$/.test(screen))
+    killed.type('echo kept > kept.txt; kill -9 $$\r')
+    expect(await killed.finished).toBe(137)
+    const kept = (): string => /--sandbox (sbx_\w+)\s/.exec(killed.raw())?.[1] ?? ''
+    await until('it is told where', () => kept() !== '')
+    expect(await isThere(kept())).toBe(true)
+    const back = far('--sandbox', kept())
+    await back.viewer.until('the prompt', (screen) => /[$#] ?$/.test(screen))
+    back.type('cat kept.txt\r')
+    await back.viewer.until('what was kept', (screen) => screen.includes('\nkept'))
+    back.type('exit 3\r')
+    expect(await back.finished).toBe(3)
+    expect(await isThere(kept())).toBe(true)
+    const before = (await fetchJson(`${ground.url}/sandboxes`, ground.token))['items'] as readonly unknown[]
+    const ended = seated()
+    await ended.viewer.until('the prompt', (screen) => /[$#] ?$/.test(screen))
+    ended.type('exit 4\r')
+    expect(await ended.finished).toBe(4)
+    expect((await fetchJson(`${ground.url}/sandboxes`, ground.token))['items']).toHaveLength(before.length)
   })
 })
 

@@ -12,7 +12,8 @@ const { values, positionals } = parseArgs({
 const minutes = Number(positionals[0] ?? values.minutes ?? 5)
 const seed = Number(values.seed)
 if (!(minutes > 0) || !Number.isSafeInteger(seed)) throw new Error('minutes and the seed must be numbers')
-const mostGrownMiB = 200
+/** With a body of 32 MiB as bytes, as text, as what was read and as what is written of it, until V8 collects them. */
+const mostGrownMiB = 600
 
 console.log(`seed ${seed}, ${minutes} minutes`)
 const ground = await startServer({
@@ -23,6 +24,7 @@ try {
   const report = await fuzz(ground, objects, {
     seed,
     forMs: minutes * 60_000,
+    largeEach: 40,
     skip: ({ id }) => id === 'deleteSandboxesSandboxId',
   })
   const { faults, lags, byStatus, ...figures } = report
