@@ -14,7 +14,7 @@ const remembered = ['--incremental', '--tsBuildInfoFile', join(root, '.cache/typ
 
 const checks = {
   types: [...program('typescript/bin/tsc'), '--noEmit', '-p', 'tsconfig.json', ...remembered],
-  lint: [...program('oxlint/bin/oxlint'), '--type-aware', '--deny-warnings'],
+  lint: [process.execPath, join(root, 'script/lint.mjs')],
   format: [...program('oxfmt/bin/oxfmt'), '--check', '.'],
   tests: [
     ...program('vitest/vitest.mjs'),

@@ -1,12 +1,37 @@
 // Which lanes there are. A lane is a program with its words; `kind`: no two of it run at once, because they look for the same traces.
 import { join } from 'node:path'
 
-/** Attacks that are on no backend, or name their own: once is enough. */
-const onceOnly = ['actions', 'host-paths', 'seccomp', 'seccomp-ordinary', 'settings', 'symlink-race']
-const versions = ['20', '22', '24', '26']
-/** What runs on the versions on both sides runs between them, too: the two in the middle share what is not pure code. */
-const inBetween = { 22: 'conformance', 24: 'e2e' }
-const suitesOn = (version) => inBetween[version] ?? 'unit,conformance,e2e'
+/** Attacks on the host's own side, which no backend changes, and on what only bwrap has: test/attacks/reach.ts says so of each. */
+const onceOnly = [
+  'host-paths',
+  'layers',
+  'policy-nested',
+  'seccomp',
+  'seccomp-ordinary',
+  'settings',
+  'symlink-race',
+  'terminals-left',
+  'vault-settings',
+]
+/** With a daemon or a database of their own, which takes much waiting and little work, and no trace of which is any other test's. */
+const ownDaemons = [
+  'docker-dockerd-away',
+  'execs-dockerd-away',
+  'execs-dockerd',
+  'execs-late-dockerd',
+  'private-dockerd',
+  'execs-doubt',
+  'execs-known-ends',
+  'execs-postgres',
+  'execs-postgres-values',
+  'execs-second-server',
+  'execs-stopped',
+  'execs-stopped-docker',
+  'store-postgres',
+  'terminal-postgres',
+]
+/** The two ends. What is between them runs in `script/campaign node-matrix`, with every suite. */
+const versions = ['20', '26']
 
 const without = (suite, names) => names.map((name) => `--exclude=test/${suite}/${name}.test.ts`)
 
@@ -36,23 +61,29 @@ export function lanesFor({ root, required, suites, isWhole, own }) {
     name: `conformance of ${name}`,
     ...vitest('conformance', `test/conformance/${name}.test.ts`),
   }))
+  const daemons = required.has('dockerd') ? ownDaemons : []
+  const faultsOfDaemons = {
+    name: 'faults of daemons',
+    ...vitest('faults', ...daemons.map((name) => `test/faults/${name}.test.ts`)),
+    kind: 'daemons',
+  }
   const onNode = versions
     .filter((version) => version !== own)
-    .toSorted((a, b) => suitesOn(b).length - suitesOn(a).length)
     .map((version) => ({
       name: `Node ${version}`,
       kind: 'node',
       suite: 'whole',
-      args: [join(root, 'script/matrix.mjs'), '--short', '--suites', suitesOn(version), version],
+      args: [join(root, 'script/matrix.mjs'), '--short', '--suites', 'unit,conformance,e2e', version],
     }))
   // What tells most, and then the longest first. The kinds take turns, and none is left for the end, where its lanes could
   // only run one after another: with gVisor, `conformance` is as long as `faults`.
   const all = [
     { name: 'check', kind: 'check', suite: 'whole', args: [join(root, 'script/check.mjs')] },
-    { name: 'faults', ...vitest('faults') },
+    { name: 'faults', ...vitest('faults', ...without('faults', daemons)) },
     ...conformanceOf.slice(0, 1),
     ...attacksOn.slice(0, 1),
     { name: 'e2e', ...vitest('e2e') },
+    ...(daemons.length > 0 ? [faultsOfDaemons] : []),
     ...attacksOn.slice(1),
     { name: 'conformance', ...vitest('conformance', ...without('conformance', containers)) },
     ...onNode.slice(0, 1),

@@ -1,8 +1,8 @@
 // Runs the suites side by side: each is a lane with its own output, and two of one kind never run at once, since they look for the same
 // traces. Tells each lane's end with its time; of a lane that failed, first what failed in it and then all that it said; and at the
 // very end once more what failed, and a line that counts.
-//   node script/lanes.mjs [--whole] [--list] [suites…]   --whole: also the quick check, and the other versions of Node
-//   GLOVEBOX_LANES=1                                     one after another; default: as many as there are cores, and two at least
+//   node script/lanes.mjs [--whole] [--list] [suites…]   --whole: also the quick check, and another version of Node
+//   GLOVEBOX_LANES=1                                     one after another; default: one more than there are cores, since they often wait
 import { spawn } from 'node:child_process'
 import { chmodSync, mkdtempSync, openSync, closeSync, readFileSync, rmSync, existsSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
@@ -17,7 +17,7 @@ const isWhole = argv.includes('--whole')
 const isList = argv.includes('--list')
 const suites = new Set(argv.filter((word) => !word.startsWith('--')))
 const required = new Set((process.env['GLOVEBOX_REQUIRE'] ?? '').split(',').map((name) => name.trim()))
-const atOnce = Number(process.env['GLOVEBOX_LANES'] ?? Math.max(2, availableParallelism()))
+const atOnce = Number(process.env['GLOVEBOX_LANES'] ?? availableParallelism() + 1)
 if (!Number.isInteger(atOnce) || atOnce < 1) throw new Error('GLOVEBOX_LANES is no number of lanes')
 
 const own = process.versions.node.split('.')[0]

@@ -44,7 +44,14 @@ function section({ action, input, output }) {
   ].join('\n\n')
 }
 
-function fields(schema, { optional }) {
+function fields(schema, options) {
+  const either = schema.oneOf ?? schema.anyOf
+  if (either !== undefined) return either.map((each) => fields(each, options)).join('\n\nor:\n\n')
+  if (schema.type !== 'object') throw new Error(`no page can tell a schema of type ${schema.type}`)
+  return fieldTable(schema, options)
+}
+
+function fieldTable(schema, { optional }) {
   const rows = Object.entries(schema.properties ?? {}).map(([name, field]) => [
     `\`${name}\`${optional && !(schema.required ?? []).includes(name) ? ' (optional)' : ''}`,
     typeOf(field),

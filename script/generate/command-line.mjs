@@ -2,16 +2,11 @@ import { page } from './markdown.mjs'
 
 const width = 100
 
-export function commandLinePage({ buildProgram, addRun, addRuns, addServe, addToken }) {
+export async function commandLinePage({ buildProgram, laterWords }) {
   let printed = ''
   const print = (text) => (printed += text)
   const options = { directory: '/', print: { out: print, err: print }, choose: () => {} }
   const program = buildProgram(options)
-  const named = (name) => program.commands.find((command) => command.name() === name)
-  addRun(named('run'), options)
-  addRuns(named('runs'), options)
-  addServe(named('serve'), options)
-  addToken(named('token'), options)
   const helpOf = (command) => {
     printed = ''
     // Commander would ask the terminal, and the page must not depend on one.
@@ -19,15 +14,13 @@ export function commandLinePage({ buildProgram, addRun, addRuns, addServe, addTo
     command.outputHelp()
     return `\`\`\`text\n${printed.trim()}\n\`\`\``
   }
-  return page(
-    'Command line',
-    'src/cli/program.ts',
-    '## glovebox',
-    helpOf(program),
-    ...program.commands.flatMap((command) => [
-      `## glovebox ${command.name()}`,
-      helpOf(command),
-      ...command.commands.flatMap((inner) => [`### glovebox ${command.name()} ${inner.name()}`, helpOf(inner)]),
-    ]),
-  )
+  // As it is printed: without the words that are loaded later.
+  const sections = ['## glovebox', helpOf(program)]
+  for (const command of program.commands) {
+    const addWords = await laterWords[command.name()]?.()
+    addWords?.(command, options)
+    sections.push(`## glovebox ${command.name()}`, helpOf(command))
+    for (const inner of command.commands) sections.push(`### glovebox ${command.name()} ${inner.name()}`, helpOf(inner))
+  }
+  return page('Command line', 'src/cli/program.ts', ...sections)
 }

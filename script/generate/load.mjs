@@ -15,9 +15,7 @@ const sources = {
   ],
   commandLine: [
     "export { buildProgram } from '/src/cli/program.ts'",
-    "export { addRun } from '/src/cli/run-program.ts'",
-    "export { addRuns } from '/src/cli/runs-program.ts'",
-    "export { addServe, addToken } from '/src/cli/serve-program.ts'",
+    "export { laterWords } from '/src/cli/later-words.ts'",
   ],
   isolation: [
     "export { capabilityNames } from '/src/contract/capability.ts'",
@@ -40,29 +38,33 @@ const sources = {
 
 const entry = 'glovebox:entry'
 
+// They stay until the end: some of what is in them is imported only when it is asked for.
+const written = []
+process.once('exit', () => {
+  for (const directory of written) rmSync(directory, { recursive: true, force: true })
+})
+
 /** The bundle lies two levels below the root, as src/cli and dist/cli do: version.ts finds package.json from there. */
 export async function loadSources(root, name) {
   const directory = join(root, '.cache', `generate-${process.pid}-${name}`)
   mkdirSync(directory, { recursive: true })
-  try {
-    const bundle = await rolldown({
-      input: { page: entry },
-      cwd: root,
-      platform: 'node',
-      logLevel: 'silent',
-      external: [/^node:/, /^(?!glovebox:)[@a-z]/i],
-      plugins: [
-        {
-          name: 'entry',
-          resolveId: (id) => (id === entry ? id : /^\/(?:src|test)\//.test(id) ? join(root, id) : null),
-          load: (id) => (id === entry ? sources[name].join('\n') : null),
-        },
-      ],
-    })
-    await bundle.write({ dir: directory, format: 'esm', entryFileNames: '[name].mjs' })
-    await bundle.close()
-    return await import(pathToFileURL(join(directory, 'page.mjs')).href)
-  } finally {
-    rmSync(directory, { recursive: true, force: true })
-  }
+  written.push(directory)
+  const bundle = await rolldown({
+    input: { page: entry },
+    cwd: root,
+    platform: 'node',
+    logLevel: 'silent',
+    external: [/^node:/, /^(?!glovebox:)[@a-z]/i],
+    plugins: [
+      {
+        name: 'entry',
+        resolveId: (id) => (id === entry ? id : /^\/(?:src|test)\//.test(id) ? join(root, id) : null),
+        load: (id) => (id === entry ? sources[name].join('\n') : null),
+      },
+    ],
+  })
+  const names = { entryFileNames: '[name].mjs', chunkFileNames: '[name]-[hash].mjs' }
+  await bundle.write({ dir: directory, format: 'esm', ...names })
+  await bundle.close()
+  return import(pathToFileURL(join(directory, 'page.mjs')).href)
 }

@@ -1,7 +1,8 @@
 import { page, table } from './markdown.mjs'
 
 const meanings = {
-  network: '`none`, `allowlist` or `full`. An empty or missing list denies everything.',
+  network:
+    '`{ mode: none }`, `{ mode: full }`, or `{ mode: allowlist, allow: [example.org] }`. An empty or missing list denies everything.',
   timeoutMs: 'A command that takes longer is ended with everything that it started.',
   maxStdoutBytes: 'What is kept of standard output; the rest is drained, and the command is not ended for it.',
   maxStderrBytes: 'The same for standard error.',
@@ -20,6 +21,16 @@ const meanings = {
     'Names below every writable mount that commands and file actions may neither change nor create. Layers add to the list; only settings take a name away, with `unprotect`.',
   denyRead: 'Guest paths that can be neither read nor listed. Layers only add.',
 }
+
+const example = `policy:
+  network: { mode: none }
+  timeoutMs: 120000
+  memoryMb: 2048
+  protect: [deploy.sh]
+  ceilings: # how much more a request may ask for
+    network: { mode: full }
+    memoryMb: 8192
+`
 
 export function policyPage({ fieldRules, policyFields, formatValue, builtInProtections }) {
   const missing = policyFields.filter((field) => meanings[field] === undefined)
@@ -43,6 +54,9 @@ export function policyPage({ fieldRules, policyFields, formatValue, builtInProte
     'Layers, in order: built-in default, settings, skill manifest, request. A later layer replaces a value. Only settings move a ceiling; whoever else asks for more is refused with `POLICY_ESCALATION`. On the command line the person is the operator, so flags count as settings. `glovebox explain` prints every value in force with the layer that set it.',
     'The last column names the capability that a backend must have. What a person asked for and a backend cannot enforce is refused with `POLICY_UNENFORCEABLE`; what only the default asks for is listed as not enforced, with the reason.',
     table(['field', 'meaning', 'default', 'ceiling', 'needs'], rows),
+    '## As it is written',
+    'In glovebox.yaml the policy stands below `policy:`. A file for `--policy` has the same fields without that line, and a request over HTTP has them as JSON, without ceilings.',
+    `\`\`\`yaml\n${example}\`\`\``,
     '## Protected names',
     'Below every writable mount, whether they exist or not. Those marked with * cannot be given up even by settings.',
     table(

@@ -121,7 +121,11 @@ export const arrows: readonly Arrow[] = [
   { from: 'vaults', to: 'errors', why: codes },
 
   { from: 'runs', to: 'paths', why: 'artifacts are reached by descriptor, and a run is locked as any path is' },
-  { from: 'runs', to: 'process', why: 'the notes of overlayfs are attributes, and koffi has one door' },
+  {
+    from: 'runs',
+    to: 'process',
+    why: 'the notes of overlayfs are attributes, and koffi has one door; so has a test that ends the process',
+  },
   { from: 'runs', to: 'contract', why: law },
   { from: 'runs', to: 'errors', why: codes },
 
@@ -158,6 +162,11 @@ export const arrows: readonly Arrow[] = [
   { from: 'paths', to: 'errors', why: codes },
   { from: 'policy', to: 'contract', why: law },
   { from: 'policy', to: 'errors', why: codes },
+  {
+    from: 'process',
+    to: 'paths',
+    why: 'what a guest left in a scratch directory is removed by descriptor, as anywhere',
+  },
   { from: 'process', to: 'contract', why: law },
   { from: 'process', to: 'errors', why: codes },
 ]

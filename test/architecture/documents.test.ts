@@ -19,6 +19,24 @@ describe('documents', () => {
     expect(broken).toEqual([])
   })
 
+  it('no section is empty', () => {
+    const empty = pages.flatMap((path) => {
+      // What begins with # inside of a block is no heading.
+      const lines = read(path)
+        .replaceAll(/^```[^]*?^```$/gm, 'block')
+        .split('\n')
+      const filled = lines.filter((line) => line.trim() !== '')
+      const depth = (line: string | undefined): number => /^#+(?= )/.exec(line ?? '')?.[0].length ?? 0
+      return filled
+        .filter((line, index) => {
+          const next = filled[index + 1]
+          return depth(line) > 0 && (next === undefined || (depth(next) > 0 && depth(next) <= depth(line)))
+        })
+        .map((line) => `${path}: ${line}`)
+    })
+    expect(empty).toEqual([])
+  })
+
   it('every file of the checkout that a document names is there', () => {
     const named = pages.flatMap((path) =>
       [...read(path).matchAll(/`((?:src|test|script|examples|bench|docs)\/[\w./-]+)`/g)].map(([, file = '']) => ({

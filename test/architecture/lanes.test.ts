@@ -1,9 +1,10 @@
 // The whole test is many lanes, and each leaves something to another. Whatever is left out must be in another one.
 import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
+import { attackFiles } from './attack-tests.ts'
 
 interface Lane {
   readonly name: string
@@ -24,25 +25,27 @@ const excludedIn = ({ args }: Lane): readonly string[] =>
   args.filter((word) => word.startsWith('--exclude=')).map((word) => word.slice('--exclude='.length))
 
 describe('the lanes of script/test', () => {
-  const lanes = list('bwrap,local,docker,docker-runsc')
+  const lanes = list('bwrap,local,docker,docker-runsc,dockerd')
   const named = (name: string): Lane => lanes.find((lane) => lane.name === name) as Lane
 
-  it('leave an attack to the one on bwrap only if it is on no backend that can be chosen', () => {
-    for (const backend of ['docker', 'docker-runsc']) {
-      const left = excludedIn(named(`attacks on ${backend}`))
-      const starts = /openHost|attackScene|startExecServer/
-      expect(left.filter((file) => starts.test(readFileSync(join(root, file), 'utf8')))).toEqual([])
-      expect(excludedIn(named('attacks')).filter((file) => left.includes(file))).toEqual([])
-    }
+  it('leave to the one on bwrap exactly the attacks that are not for every backend', () => {
+    const once = attackFiles.filter(({ reach }) => reach === 'host' || reach === 'bwrap').map(({ path }) => path)
+    for (const backend of ['docker', 'docker-runsc'])
+      expect(excludedIn(named(`attacks on ${backend}`)).toSorted(), backend).toEqual(once.toSorted())
+    expect(excludedIn(named('attacks')).filter((file) => once.includes(file))).toEqual([])
+    const ofContainers = attackFiles.filter(({ reach }) => reach === 'containers').map(({ path }) => path)
+    expect(excludedIn(named('attacks'))).toEqual(ofContainers)
   })
 
   it('run in another lane what the one of its suite leaves out', () => {
-    for (const file of excludedIn(named('conformance')))
+    for (const file of ['conformance', 'faults'].flatMap((name) => excludedIn(named(name)))) {
+      expect(existsSync(join(root, file)), file).toBe(true)
       expect(
         lanes.some(({ args }) => args.includes(file)),
         file,
       ).toBe(true)
-    for (const name of ['faults', 'e2e']) expect(excludedIn(named(name))).toEqual([])
+    }
+    expect(excludedIn(named('e2e'))).toEqual([])
   })
 
   it('leave nothing out where no containers are required', () => {
