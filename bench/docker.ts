@@ -4,9 +4,11 @@ import { chownSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { Sandbox } from '../src/index.ts'
 import { openBackendFor } from '../src/runtime/create.ts'
+import { execOnce } from './exec-once.ts'
 import { interleave, round } from './interleave.ts'
 import { openPlace } from './place.ts'
 import { atMost, type Result } from './result.ts'
+import { serve } from './served.ts'
 
 const run = promisify(execFile)
 const image = 'glovebox/sandbox:latest'
@@ -40,6 +42,8 @@ export async function dockerBenches(): Promise<readonly Result[]> {
     '--user=1000:1000',
   ]
   const limits = ['--memory=1024m', '--cpus=1', '--pids-limit=256']
+  const dockerRun = async (...words: readonly string[]): Promise<void> =>
+    void (await run('docker', ['run', '--rm', ...walls, ...limits, '-v', `${workspace}:/workspace`, image, ...words]))
   let last: string = sandbox.id
   const single = await interleave(
     {
@@ -48,23 +52,20 @@ export async function dockerBenches(): Promise<readonly Result[]> {
         last = once.id
         check(await once.commands.run(command))
       },
-      run: async () =>
-        void (await run('docker', [
-          'run',
-          '--rm',
-          ...walls,
-          ...limits,
-          '-v',
-          `${workspace}:/workspace`,
-          image,
-          ...command,
-        ])),
+      run: () => dockerRun(...command),
     },
     20,
     3,
     async () => {
-      if (last !== sandbox.id) await cleared(last)
+      if (last !== sandbox.id) await cleared(`label=dev.glovebox.sandbox=${last}`)
     },
+  )
+  await using served = await serve(place, 'served', ['--backend', 'docker'])
+  const recorded = await interleave(
+    { ours: () => execOnce(served), run: () => dockerRun('bash', '-lc', 'true') },
+    20,
+    3,
+    () => cleared('label=dev.glovebox.lasting=1'),
   )
   return [
     atMost({
@@ -83,12 +84,19 @@ export async function dockerBenches(): Promise<readonly Result[]> {
       unit: 'ratio',
       figures: single,
     }),
+    atMost({
+      name: 'exec of the API in a container of its own, with its record, ÷ docker run',
+      promise: '≤ 1.1',
+      measured: round(recorded.ours.medianMs / recorded.run.medianMs),
+      limit: 1.1,
+      unit: 'ratio',
+      figures: recorded,
+    }),
   ]
 }
 
 /** Nothing runs in a killed one, and Docker clears it away in its own time: that must not be the other contestant's burden. */
-async function cleared(id: string): Promise<void> {
-  const filter = `label=dev.glovebox.sandbox=${id}`
+async function cleared(filter: string): Promise<void> {
   while ((await run('docker', ['ps', '--all', '--quiet', '--filter', filter])).stdout.trim() !== '');
 }
 
