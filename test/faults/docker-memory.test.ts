@@ -19,6 +19,11 @@ const gvisorIsHere = dockerHasRuntime('runsc') && dockerHasImage(runscImage)
 const greedy = 'x = bytearray(400 * 1024 * 1024)'
 const argv = ['python3', '-c', greedy] as const
 const times = 4
+const greedyExec = (memoryMb: number) => ({
+  project_id: 'demo',
+  exec: { kind: 'python', command: greedy },
+  policy_overrides: { memory_mb: memoryMb },
+})
 
 /** A sandbox with little memory, for the tests of one group. */
 function sandboxOn(docker: { readonly image?: string; readonly runtime?: string }): () => Sandbox {
@@ -66,6 +71,7 @@ describe.skipIf(!isHere && !isRequired('docker'))('a command in a container that
 
 describe.skipIf(!gvisorIsHere && !isRequired('docker-runsc'))('a container of gVisor that runs out of memory', () => {
   const given = sandboxOn({ image: runscImage, runtime: 'runsc' })
+  const start = serversOn(execTarget('docker-runsc'))
   const neighbours: ChildProcess[] = []
   beforeAll(() => {
     // They end by themselves, should nobody end them.
@@ -79,6 +85,16 @@ describe.skipIf(!gvisorIsHere && !isRequired('docker-runsc'))('a container of gV
   it('ends by oom, every time, where the machine has much else to do', async () => {
     for (let time = 0; time < 2 * times; time++) expect((await given().commands.run(argv)).ended.by).toBe('oom')
   })
+
+  it('ends as OOM where it is one of an exec, and was quick: only the daemon can tell, and only from when it watches', async () => {
+    const server = await start()
+    const ends: unknown[] = []
+    for (let time = 0; time < times; time++) {
+      const execs = await Promise.all([greedyExec(96), greedyExec(96)].map((body) => server.exec(body)))
+      ends.push(...execs.map(({ status, exit_code }) => [status, exit_code]))
+    }
+    expect(ends).toEqual(ends.map(() => ['OOM', 137]))
+  })
 })
 
 describe.skipIf(!isHere && !isRequired('docker'))('an exec that runs out of memory', () => {
@@ -86,12 +102,7 @@ describe.skipIf(!isHere && !isRequired('docker'))('an exec that runs out of memo
 
   it('ends as OOM, every time', async () => {
     const server = await start()
-    const body = {
-      project_id: 'demo',
-      exec: { kind: 'python', command: greedy },
-      policy_overrides: { memory_mb: 64 },
-    }
-    const execs = await Promise.all(Array.from({ length: times }, () => server.exec(body)))
+    const execs = await Promise.all(Array.from({ length: times }, () => server.exec(greedyExec(64))))
     expect(execs.map(({ status, exit_code }) => [status, exit_code])).toEqual(execs.map(() => ['OOM', 137]))
   })
 })

@@ -20,6 +20,7 @@ import { firstLine, type DockerFacts } from './facts.ts'
 import { chooseGuest } from './guest.ts'
 import { openIdFile } from './id-file.ts'
 import { besideCommand, terminalCommand } from './keeper.ts'
+import { anyKillSince, killsOnHost } from './late-memory.ts'
 import { openLayout, type Laid } from './layout.ts'
 import { openMeters } from './meters.ts'
 import { keeperSight } from './sight.ts'
@@ -104,6 +105,7 @@ function cellMaker(
     const idFile = openIdFile(join(scratch, `id-${name}`))
     const labels = containers.labels(id)
     const args = runArguments(spec, facts, { name, idFile: idFile.path, labels, guest, bounds, title, ...traits })
+    const mayBeOfMemory = anyKillSince(facts.isHere ? killsOnHost() : undefined)
     try {
       const child = cli.start(args)
       const cell = await openCell({
@@ -115,6 +117,9 @@ function cellMaker(
         containers,
         cellEnd: openCellEnd({ name, child, docker, endings, id: () => idFile.id(), keepsEnded: keepsEnded(facts) }),
         unlessAway: (begin) => circuit.unlessAway(begin),
+        mayBeOfMemory,
+        // With runc the keeper lives on and counts itself.
+        ...(facts.isGvisor ? { untilWatched: (gone) => containers.untilWatched(name, gone) } : {}),
         startBeside: () => cli.start(['exec', '--interactive', '--', name, ...besideCommand]),
         startOnTerminal: (size, terminal) =>
           cli.start(['exec', '--interactive', '--tty', noDetaching, '--', name, ...terminalCommand(size)], terminal),

@@ -59,6 +59,7 @@ const open = (child: SpawnedChild, beside: SpawnedChild) =>
     containers,
     cellEnd,
     unlessAway: (begin) => begin(),
+    mayBeOfMemory: () => true,
     startBeside: () => beside,
     startOnTerminal: () => beside,
   })
@@ -121,6 +122,7 @@ describe('a cell', () => {
       containers,
       cellEnd,
       unlessAway: (begin) => begin(),
+      mayBeOfMemory: () => true,
       startBeside: beside,
       startOnTerminal: beside,
     })

@@ -13,6 +13,7 @@ import type { CellEnd } from './cell-end.ts'
 import { away, type Circuit } from './circuit.ts'
 import type { Containers } from './containers.ts'
 import { besideLines, closingLines, openingLines, requestLines, sweepLines, type CommandLimits } from './keeper.ts'
+import type { MayBeOfMemory } from './late-memory.ts'
 import { endOnTerminal, startOnTerminal } from './on-terminal.ts'
 import { openOutlet, type Outlet } from './outlet.ts'
 import { exitOf, signalIn } from './exit.ts'
@@ -53,6 +54,9 @@ export interface CellParts {
   readonly containers: Pick<Containers, 'ranOutOfMemory'>
   readonly cellEnd: CellEnd
   readonly unlessAway: Circuit['unlessAway']
+  readonly mayBeOfMemory: MayBeOfMemory
+  /** Nobody but the daemon can tell when it has run out of memory: settles when the daemon would, or with the end of the container. */
+  readonly untilWatched?: (gone: Promise<void>) => Promise<void>
   /** Starts the shell for a command that reads its input, beside the keeper. */
   startBeside(): SpawnedChild
   /** The same on a terminal. */
@@ -79,7 +83,11 @@ export async function openCell(parts: CellParts): Promise<Cell> {
       await ending
       return { end, ranOutOfMemory: false }
     }
-    const ranOutOfMemory = await containers.ranOutOfMemory(name, { startedMs, code: end.code })
+    const ranOutOfMemory = await containers.ranOutOfMemory(name, {
+      startedMs,
+      code: end.code,
+      mayBeOfMemory: parts.mayBeOfMemory,
+    })
     await cellEnd.endRest()
     return { end, ranOutOfMemory }
   })
@@ -219,10 +227,12 @@ export async function openCell(parts: CellParts): Promise<Cell> {
   stdout.resume()
   stderr.on('data', (chunk: Buffer) => complaints.length < 64 && complaints.push(chunk))
   tell(openingLines(mark, parts.env, parts.sight))
-  const ready = await inTime(
-    parts.unlessAway(() => next(gone)),
-    mostToBeginMs,
-  )
+  const begin = async (): Promise<string | undefined> => {
+    const word = await next(gone)
+    await parts.untilWatched?.(gone)
+    return word
+  }
+  const ready = await inTime(parts.unlessAway(begin), mostToBeginMs)
   if (ready === away) {
     kill()
     throw daemonAway()

@@ -5,7 +5,7 @@ import type { ProcessExit } from '../../contract/backend.ts'
 import type { Answer, DockerCli } from './cli.ts'
 import { signalIn } from './exit.ts'
 import { firstLine } from './facts.ts'
-import { hasEventOfMemory, isToldOfMemory } from './late-memory.ts'
+import { hasEventOfMemory, isToldOfMemory, type MayBeOfMemory } from './late-memory.ts'
 import { smallestQuestion } from './watched.ts'
 
 export interface DockerEnd {
@@ -19,6 +19,7 @@ export interface DockerEnd {
   readonly wasMade: boolean
   /** A daemon that gives no answer is asked again for as long as this holds. */
   readonly isWaitedFor: () => boolean
+  readonly mayBeOfMemory: MayBeOfMemory
 }
 
 const answerMs = 10_000
@@ -27,7 +28,7 @@ const longestPauseMs = 2000
 const mostToEndMs = 10_000
 
 export async function exitOfContainer(cli: DockerCli, name: string, end: DockerEnd): Promise<ProcessExit> {
-  const { code, said, isWhole, wasMade } = end
+  const { code, said, isWhole, wasMade, mayBeOfMemory } = end
   // Docker asks for a container to be started when it knows its id, and not before.
   if (!wasMade) return unmade(cli, firstLine(said()))
   const { code: asked, stdout, wasAway } = await inspect(cli, name, end)
@@ -36,7 +37,7 @@ export async function exitOfContainer(cli: DockerCli, name: string, end: DockerE
   if (status === 'created') return { setupFailed: firstLine(said()) }
   const isTrue = !wasAway || isOwnEnd(code)
   if (status === 'exited' && Number(exitCode) === code && isTrue)
-    return known(cli, name, { code, oomKilled, startedAt })
+    return known(cli, name, { code, oomKilled, startedAt, mayBeOfMemory })
   if (status === 'exited' && isWhole && isOwnEnd(Number(exitCode)) && (exitCode !== '0' || (await isTrueOfZero(cli))))
     return { code: Number(exitCode) }
   return {
@@ -60,16 +61,18 @@ interface Known {
   readonly code: number
   readonly oomKilled: string | undefined
   readonly startedAt: string
+  readonly mayBeOfMemory: MayBeOfMemory
 }
 
-async function known(cli: DockerCli, name: string, { code, oomKilled, startedAt }: Known): Promise<ProcessExit> {
+async function known(cli: DockerCli, name: string, end: Known): Promise<ProcessExit> {
+  const { code, oomKilled, startedAt, mayBeOfMemory } = end
   const signal = signalIn(code)
   if (signal === undefined) return { code }
   if (signal !== 'SIGKILL') return { signal }
   if (oomKilled === 'true') return { signal, oomKilled: true }
   // The container's own word was written down with its end. What the daemon heard behind that is only among its events.
   const isTold = (): Promise<boolean> => hasEventOfMemory(cli, name, startedAt)
-  return (await isToldOfMemory(isTold)) ? { signal, oomKilled: true } : { signal }
+  return (await isToldOfMemory(isTold, mayBeOfMemory)) ? { signal, oomKilled: true } : { signal }
 }
 
 const isOfNone = (said: string): boolean => /no such (?:container|object)/i.test(said)

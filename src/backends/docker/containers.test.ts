@@ -19,13 +19,39 @@ function daemonThatTellsAt(question: number) {
 describe('whether a container ran out of memory', () => {
   it('is asked again where it was killed, since the daemon may hear of its memory after its end', async () => {
     const { containers } = daemonThatTellsAt(2)
-    expect(await containers.ranOutOfMemory('name', { startedMs: Date.now(), code: 137 })).toBe(true)
+    const end = { startedMs: Date.now(), code: 137, mayBeOfMemory: () => true }
+    expect(await containers.ranOutOfMemory('name', end)).toBe(true)
   })
 
   it('is asked once where it ended in another way', async () => {
     const { containers, asked } = daemonThatTellsAt(2)
-    expect(await containers.ranOutOfMemory('name', { startedMs: Date.now(), code: 1 })).toBe(false)
+    const end = { startedMs: Date.now(), code: 1, mayBeOfMemory: () => true }
+    expect(await containers.ranOutOfMemory('name', end)).toBe(false)
     expect(asked()).toBe(1)
+  })
+})
+
+describe('a container whose memory only the daemon watches', () => {
+  /** As the daemon says at one question after the other; the last for ever. */
+  const containersThatAre = (...says: readonly string[]) => {
+    let asked = 0
+    const cli: DockerCli = {
+      ask: async () => ({ code: 0, stdout: says[Math.min(asked++, says.length - 1)] ?? '', stderr: '' }),
+      startAside: () => expect.fail('nothing is to be started'),
+      start: () => expect.fail('nothing is to be started'),
+    }
+    return { containers: openContainers(cli, { installation: 'installation' }), asked: () => asked }
+  }
+  const id = 'a1'.repeat(32)
+
+  it('is watched from when the daemon says that it runs, and not before', async () => {
+    const { containers, asked } = containersThatAre('', `0 ${id}\n`, `0 ${id}\n`, `42 ${id}\n`)
+    await containers.untilWatched('name', new Promise(() => {}))
+    expect(asked()).toBe(4)
+  })
+
+  it('is waited for no longer when it is gone', async () => {
+    await containersThatAre(`0 ${id}\n`).containers.untilWatched('name', Promise.resolve())
   })
 })
 

@@ -4,7 +4,7 @@ import { isSandboxId, type SandboxId } from '../../contract/ids.ts'
 import { GloveboxError } from '../../errors/error.ts'
 import { isAlive, ownIdentity, type ProcessIdentity } from '../../process/identity.ts'
 import type { Asking, DockerCli } from './cli.ts'
-import { codeOfKilled, hasEventOfMemory, inSeconds, isToldOfMemory } from './late-memory.ts'
+import { codeOfKilled, hasEventOfMemory, inSeconds, isToldOfMemory, type MayBeOfMemory } from './late-memory.ts'
 import { daemonAway } from './watched.ts'
 
 export interface Listed {
@@ -28,6 +28,7 @@ export interface Whereabouts {
 export interface UnexpectedEnd {
   readonly startedMs: number
   readonly code: number | null
+  readonly mayBeOfMemory: MayBeOfMemory
 }
 
 export interface Containers {
@@ -44,6 +45,11 @@ export interface Containers {
   tryToRemove(name: string): Promise<boolean>
   /** Undefined where it does not run. */
   find(name: string): Promise<Whereabouts | undefined>
+  /**
+   * Settles when the daemon says that it runs, or when it is gone. From a moment before that the daemon watches its memory, and has nothing to
+   * tell of what ran out of it earlier.
+   */
+  untilWatched(name: string, gone: Promise<void>): Promise<void>
   /** Of this installation, whoever made them. Rejects where the daemon does not tell: nothing may be taken for gone then. */
   list(): Promise<readonly Listed[]>
   /** The same of those that go on without their maker and are kept under this name, whatever installation made them. */
@@ -89,11 +95,17 @@ export function openContainers(cli: DockerCli, { installation, removalMs = 15_00
   const remove = async (...names: readonly string[]): Promise<boolean> =>
     names.length === 0 || askToRemove(names, { deadlineMs: removalMs * names.length })
   const list = (): Promise<readonly Listed[]> => listWith(`label=dev.glovebox.installation=${installation}`)
+  const find: Containers['find'] = async (name) => {
+    const words = ['container', 'inspect', '--format', '{{.State.Pid}} {{.Id}}', '--', name]
+    const { stdout } = await cli.ask(words, { unlessAway: true })
+    const [, pid, id] = /^([1-9]\d*) ([0-9a-f]{64})$/.exec(stdout.trim()) ?? []
+    return pid === undefined || id === undefined ? undefined : { pid: Number(pid), id }
+  }
   return {
     labels: (sandbox) => ({ installation, sandbox, owner: ownerMark(ownIdentity()) }),
-    async ranOutOfMemory(name, { startedMs, code }) {
+    async ranOutOfMemory(name, { startedMs, code, mayBeOfMemory }) {
       const isTold = (): Promise<boolean> => hasEventOfMemory(cli, name, inSeconds(startedMs - 1000))
-      return code === codeOfKilled ? isToldOfMemory(isTold) : isTold()
+      return code === codeOfKilled ? isToldOfMemory(isTold, mayBeOfMemory) : isTold()
     },
     async limit(names, flags) {
       if (names.length === 0 || flags.length === 0) return
@@ -107,11 +119,11 @@ export function openContainers(cli: DockerCli, { installation, removalMs = 15_00
       if (!(await remove(...left.map(({ name }) => name)))) throw cannotRemove()
     },
     tryToRemove: (name) => askToRemove([name], { deadlineMs: removalMs, unlessAway: true }),
-    async find(name) {
-      const words = ['container', 'inspect', '--format', '{{.State.Pid}} {{.Id}}', '--', name]
-      const { stdout } = await cli.ask(words, { unlessAway: true })
-      const [, pid, id] = /^([1-9]\d*) ([0-9a-f]{64})$/.exec(stdout.trim()) ?? []
-      return pid === undefined || id === undefined ? undefined : { pid: Number(pid), id }
+    find,
+    async untilWatched(name, gone) {
+      let isGone = false
+      void gone.then(() => (isGone = true))
+      while (!isGone && (await find(name)) === undefined) await Promise.race([gone, delay(lookAgainMs)])
     },
     // SECURITY: test/attacks/docker: "a container of another installation is neither listed nor removed"
     list,

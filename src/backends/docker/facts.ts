@@ -17,7 +17,9 @@ export interface DockerFacts {
   readonly isGvisor: boolean
   readonly holds: { readonly memory: boolean; readonly cpu: boolean; readonly pids: boolean }
   readonly seccomp: boolean
-  /** The daemon is on this very host, and a file has the same number inside as outside. */
+  /** The daemon is on this very host. */
+  readonly isHere: boolean
+  /** A file has the same number inside as outside. */
   readonly showsInodes: boolean
   /** A read-only mount is read-only in all that is mounted below it as well. */
   readonly readOnlyIsDeep: boolean
@@ -96,6 +98,8 @@ export async function gatherFacts(cli: DockerCli, cliPath: string, wanted: Wante
     lacksRuntime(daemon, wanted.runtime) ??
     (image.code === 0 ? undefined : noImage(wanted.image, image.stderr))
   if (refusal !== undefined) return { ...refusal, version }
+  const isGvisor = runtime.startsWith('runsc')
+  const isHere = daemon.Name === hostname() && daemon.KernelVersion === release()
   return {
     cliPath,
     version,
@@ -103,10 +107,11 @@ export async function gatherFacts(cli: DockerCli, cliPath: string, wanted: Wante
     image: wanted.image,
     imageId: image.stdout.trim(),
     runtime: wanted.runtime,
-    isGvisor: runtime.startsWith('runsc'),
+    isGvisor,
     holds: { memory: daemon.MemoryLimit === true, cpu: daemon.CpuCfsQuota === true, pids: daemon.PidsLimit === true },
     seccomp: security.some((each) => each.startsWith('name=seccomp') && !each.includes('profile=unconfined')),
-    showsInodes: daemon.Name === hostname() && daemon.KernelVersion === release() && !runtime.startsWith('runsc'),
+    isHere,
+    showsInodes: isHere && !isGvisor,
     readOnlyIsDeep: majorOf(version) >= 25,
     operator: operatorAsGuest(wanted.socket),
     searchProgram: wanted.searchProgram,

@@ -1,9 +1,19 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { platform } from 'node:process'
+import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { holdingArguments, holdingScript, pipesIn, wordsLine } from './holding.ts'
 
@@ -14,13 +24,20 @@ describe.skipIf(platform !== 'linux')('the shell that holds the pipes of a lasti
     ground = mkdtempSync(join(tmpdir(), 'glovebox-holding-'))
     place = join(ground, 'place')
     mkdirSync(pipesIn(place), { recursive: true })
+    writeFileSync(join(ground, 'running'), 'true\n')
   })
   afterEach(() => rmSync(ground, { recursive: true, force: true }))
 
   /** Docker's part is played by a script, which is told the three lines and says what it is asked to. */
-  const hold = async (docker: string, { hasOwnPipes, under = [] }: { hasOwnPipes: boolean; under?: string[] }) => {
+  const hold = async (
+    docker: string,
+    { hasOwnPipes, under = [], reads = true }: { hasOwnPipes: boolean; under?: string[]; reads?: boolean },
+  ) => {
     const file = join(ground, 'docker')
-    writeFileSync(file, `#!/bin/sh\ncat >/dev/null; cd ${place} || exit\n${docker}\n`)
+    const begin = hasOwnPipes
+      ? ''
+      : `[ "$1" = container ] && exec cat ${ground}/running\necho ${'a1'.repeat(32)} >${place}/id`
+    writeFileSync(file, `#!/bin/sh\n${begin}\n${reads ? 'cat >/dev/null; ' : ''}cd ${place} || exit\n${docker}\n`)
     chmodSync(file, 0o755)
     const held = { hasOwnPipes, maxStdoutBytes: 1000, maxStderrBytes: 1000 }
     const words = [...under, '/bin/sh', '-c', holdingScript(held), file, ...holdingArguments(place, held)]
@@ -40,6 +57,29 @@ describe.skipIf(platform !== 'linux')('the shell that holds the pipes of a lasti
   it.each(both)('writes down the output and the end: $told', async ({ hasOwnPipes, say, tell, told }) => {
     await hold(`${say}; ${tell}`, { hasOwnPipes })
     expect([readFileSync(join(place, 'stdout'), 'utf8'), statusOf()]).toEqual(['hello\n', told])
+  })
+
+  it('writes down that memory ran out, where the first process of the container says so', async () => {
+    await hold('echo "glovebox oom"; exit 137', { hasOwnPipes: true })
+    expect(statusOf()).toBe('oom')
+  })
+
+  it('hands the command over when the daemon watches its memory, and never to one that is gone before', async () => {
+    const running = join(ground, 'running')
+    writeFileSync(running, 'false\n')
+    const held = hold('echo hello', { hasOwnPipes: false })
+    await expect.poll(() => existsSync(join(place, 'id'))).toBe(true)
+    await pause(200)
+    expect(readFileSync(join(place, 'stdout'), 'utf8')).toBe('')
+    writeFileSync(running, 'true\n')
+    await held
+    expect([readFileSync(join(place, 'stdout'), 'utf8'), statusOf()]).toEqual(['hello\n', '0'])
+    rmSync(place, { recursive: true })
+    mkdirSync(pipesIn(place), { recursive: true })
+    writeFileSync(running, 'false\n')
+    // It ends without having read a word.
+    await hold('exit 125', { hasOwnPipes: false, reads: false })
+    expect(statusOf()).toBe('125')
   })
 
   it.each(both)(

@@ -1,7 +1,7 @@
 // The shell on the host that holds the pipes of a lasting command. It outlives us: it keeps the head of each output in a file, drains
 // the rest, and writes down how the command ended, or with what docker did; or that the output could not be kept. Pure: words and lines.
 import { join } from 'node:path'
-import { onceMark } from './keeper.ts'
+import { onceMark, outOfMemory } from './keeper.ts'
 import { elsewhere } from './sight.ts'
 
 export interface Held {
@@ -44,7 +44,7 @@ const begin = [
   '    case $line in',
   // An image may say something before it is told to be silent.
   `      "${onceMark} exit "*) end="exit \${line##* }"; return ;;`,
-  `      "${onceMark} ${elsewhere}") end=${elsewhere}; return ;;`,
+  ...[elsewhere, outOfMemory].map((word) => `      "${onceMark} ${word}") end=${word}; return ;;`),
   '      "docker "* | "unkept "*) end=${line##* }; return ;;',
   '    esac',
   '  done',
@@ -69,11 +69,25 @@ const finish = (whenKept: string): readonly string[] => [
   'wait "$running"',
 ]
 
+/**
+ * The daemon watches the memory of a container from a moment after its start, and has nothing to tell of what ran out of it before. So
+ * where nobody else can tell, the command is handed over when the daemon says that the container runs, which it does behind that moment.
+ */
+const awaitWatch = [
+  'await_watch() {',
+  '  until [ -s "$dir/id" ] && [ "$("$0" container inspect --format "{{.State.Running}}" -- "$(cat "$dir/id")")" = true ]; do',
+  '    [ -e "$dir/over" ] && exit',
+  '    sleep 0.05',
+  '  done',
+  '}',
+]
+
 const throughDocker = [
   'mkfifo "$dir/word" || exit 0',
   'exec 8<>"$dir/word"',
   ...isTold,
-  'run() { tell 3>&- 8>&- | "$0" "$@" 3>&- 8>&-; echo "docker $?" >&8; }',
+  ...awaitWatch,
+  'run() { { await_watch 2>/dev/null; tell; } 3>&- 8>&- | { "$0" "$@" 3>&- 8>&-; echo "docker $?" >&8; : >"$dir/over"; }; }',
   '{ { run "$@" 2>&1 1>&3 | keep "$err" "$dir/stderr"; } 3>&1 | keep "$out" "$dir/stdout"; } & running=$!',
   'hear',
   ...finish('wait "$running"'),

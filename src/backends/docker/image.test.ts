@@ -18,6 +18,7 @@ const opened: DockerFacts = {
   isGvisor: false,
   holds: { memory: true, cpu: true, pids: true },
   seccomp: true,
+  isHere: true,
   showsInodes: true,
   readOnlyIsDeep: true,
   operator: { uid: 1234, gid: 1234 },

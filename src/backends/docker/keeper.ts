@@ -215,6 +215,8 @@ const ownPipes = { stdout: `${ownPipesPlace}/out`, stderr: `${ownPipesPlace}/err
 
 /** What the first process of a container of one command says on docker's way, where its output has ways of its own. */
 export const onceMark = 'glovebox'
+/** Behind the mark, of a command that was killed for want of memory. */
+export const outOfMemory = 'oom'
 
 /**
  * One command in a container of its own, which ends with it: its first process reads the same lines, and nothing after them. As it
@@ -234,7 +236,8 @@ const plainOnce = [
 
 /**
  * It tells the end itself, when nothing runs any more and nobody but it has the pipes: Docker takes half as long again to find that out.
- * Of one that was killed it says nothing, since the daemon must be asked whether it was for want of memory.
+ * Of one that was killed it asks the kernel's count, which is there before the end is: the daemon hears of the memory later, or not at all
+ * where the command was quicker than the daemon's watch. It says nothing where it cannot see the count, and the daemon is asked after all.
  * SECURITY: hidden as the keeper is; a command could else tell its end, and change its artifacts behind it.
  * test/attacks/execs: "a command of an exec cannot tell its own end and go on"
  */
@@ -243,17 +246,22 @@ const tellingOnce = [
   `${lineBreak}='\n'`,
   `[ -p ${ownPipes.stdout} ] && [ -p ${ownPipes.stderr} ] || exit 125`,
   `exec 8>&1 >${ownPipes.stdout} 9>${ownPipes.stderr} 2>/dev/null`,
+  'kills=',
   ...leap,
+  ...countKills,
   endAll,
   readLines,
   '(',
   '  (echo 1000 >/proc/self/oom_score_adj; eval "$variables; $request"; exec 0</dev/null 2>&9 8>&- 9>&-; leap "$@")',
   '  code=$?; most=2; end_all; exit "$code"',
   ')',
-  'code=$?; most=1; end_all',
-  `[ "$code" = ${codeOfKilled} ] && exit "$code"`,
+  'code=$?; most=1; end_all; end="exit $code"',
+  `if [ "$code" = ${codeOfKilled} ]; then`,
+  '  count_kills; [ -n "$kills" ] || exit "$code"',
+  `  [ "$kills" = 0 ] || end=${outOfMemory}`,
+  'fi',
   'exec >&- 9>&-',
-  `echo "$${mark} exit $code" >&8`,
+  `echo "$${mark} $end" >&8`,
   'exit "$code"',
 ].join('\n')
 

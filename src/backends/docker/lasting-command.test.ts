@@ -66,6 +66,11 @@ describe('a lasting command', () => {
     expect(await findAgain(secret.length)).toEqual({ got: '', told: { code: 0 } })
   })
 
+  it('that ran out of memory is told as that, without a question to the daemon', async () => {
+    status('oom')
+    expect(await command().follow(following())).toEqual({ signal: 'SIGKILL', oomKilled: true })
+  })
+
   it.each([
     ['ENOSPC', expect.objectContaining({ code: 'NO_SPACE' }) as unknown],
     ['EIO', { lost: 'some of its output could not be kept' } satisfies LastingExit],

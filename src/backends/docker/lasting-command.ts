@@ -20,6 +20,7 @@ import { signalIn } from './exit.ts'
 import { signalHolder } from './holder.ts'
 import { complaintsIn, idIn, isToldIn } from './holding.ts'
 import { idWrittenAt } from './id-file.ts'
+import { anyKillSince } from './late-memory.ts'
 import { openMaking } from './making.ts'
 import { endedAt, followSpool, hasEnd, refuseIfLetGo, writeUnkept, type SpoolEnd, type Unkept } from './spool.ts'
 import type { WatchedDocker } from './watched.ts'
@@ -35,6 +36,8 @@ export interface Begun {
   readonly stateDir: HostPath
   /** Its output comes past docker. */
   readonly hasOwnPipes: boolean
+  /** How many processes the daemon's host had killed for want of memory. Absent: that is not told here. */
+  readonly killsBefore?: number | undefined
 }
 
 export interface CommandParts {
@@ -124,6 +127,7 @@ export function commandAt(parts: CommandParts, id: SandboxId, begun: Begun): Las
     isItsEnd = isToldByItself
     if (ended?.isElsewhere === true)
       return { setupFailed: 'the container does not show at every place what was meant to be there' }
+    if (ended?.isOfMemory === true) return { signal: 'SIGKILL', oomKilled: true }
     if (ended?.isOwn === true) return exitIn(ended.code)
     if (making.isGivenUp()) return { setupFailed: 'the Docker daemon does not answer', unavailable: true }
     if (ended === undefined)
@@ -136,6 +140,7 @@ export function commandAt(parts: CommandParts, id: SandboxId, begun: Begun): Las
       isWhole: hasOwnPipes,
       wasMade: isMade(),
       isWaitedFor: () => !isOver && !isLeft(),
+      mayBeOfMemory: anyKillSince(begun.killsBefore),
     })
     isItsEnd = isDeepStrictEqual({ ...exit, oomKilled: undefined }, { ...exitIn(ended.code), oomKilled: undefined })
     // Docker had let go of one that may have run until now.

@@ -115,6 +115,7 @@ const facts: DockerFacts = {
   isGvisor: false,
   holds: { memory: true, cpu: true, pids: true },
   seccomp: true,
+  isHere: true,
   showsInodes: true,
   readOnlyIsDeep: true,
   operator: { uid: 1234, gid: 1234 },

@@ -39,6 +39,7 @@ import { besideLines, onceCommand, onceMark, ownPipesPlace } from './keeper.ts'
 import { onceLines } from './once-lines.ts'
 import { openLayout, type Laid } from './layout.ts'
 import { commandAt, type Begun } from './lasting-command.ts'
+import { killsOnHost } from './late-memory.ts'
 import { mountOperand } from './operands.ts'
 import type { WatchedDocker } from './watched.ts'
 
@@ -77,6 +78,7 @@ export function openLasting(given: LastingParts): LastingCommands {
       owner: ownIdentity(),
       stateDir,
       hasOwnPipes,
+      killsBefore: facts.isHere ? killsOnHost() : undefined,
     }
     try {
       // Before anything is waited for: whoever takes us for dead meanwhile must see that there is a shell that can still be told something.

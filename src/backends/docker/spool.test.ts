@@ -51,6 +51,11 @@ describe('a spool', () => {
     expect(got.stdout).toBe('left')
   })
 
+  it('of which memory ran out says so', async () => {
+    writeFileSync(join(place, 'status'), `${'oom'.padEnd(15)}\n`)
+    expect(await follow({ stdout: 0, stderr: 0 }, () => true).end).toEqual({ code: 137, isOwn: true, isOfMemory: true })
+  })
+
   it.each(['full', 'fault'] as const)('of which some could not be written says so: %s', async (unkept) => {
     writeFileSync(join(place, 'stdout'), 'the head')
     writeFileSync(join(place, 'status'), `${unkept.padEnd(15)}\n`)
@@ -74,6 +79,11 @@ describe('a spool', () => {
       expect(await end).toEqual({ code: 42, isOwn: true })
     },
   )
+
+  it('of which memory ran out says so', async () => {
+    writeFileSync(join(place, 'status'), `${'oom'.padEnd(15)}\n`)
+    expect(await follow({ stdout: 0, stderr: 0 }, () => true).end).toEqual({ code: 137, isOwn: true, isOfMemory: true })
+  })
 
   it.each(['full', 'fault'] as const)('says of what was not handed on that it was not kept: %s', async (unkept) => {
     for (const before of [undefined, 'exit 0         \n', ' '.repeat(15)]) {

@@ -18,6 +18,8 @@ import type { LastingFollow } from '../../contract/lasting.ts'
 import { GloveboxError } from '../../errors/error.ts'
 import { isErrno } from '../../paths/refusal.ts'
 import { statusBytes } from './holding.ts'
+import { outOfMemory } from './keeper.ts'
+import { codeOfKilled } from './late-memory.ts'
 import { elsewhere } from './sight.ts'
 
 const readAsync = promisify(read)
@@ -32,6 +34,8 @@ export interface SpoolEnd {
   readonly isOwn: boolean
   /** The container shows something else than what was meant to be there, and nothing has run. */
   readonly isElsewhere?: boolean
+  /** It was killed for want of memory, as the kernel has told that process. */
+  readonly isOfMemory?: boolean
 }
 
 /** Some of the output could not be written, since the disk was full, or for another reason. The command may still run. */
@@ -199,6 +203,7 @@ function endIn(status: string): SpoolEnd | Unkept | undefined {
   const [, own, code, word] = /^(?:(exit )?(\d{1,3})|([a-z]+)) *\n$/.exec(status) ?? []
   if (word === 'full' || word === 'fault') return { unkept: word }
   if (word === elsewhere) return { code: 125, isOwn: true, isElsewhere: true }
+  if (word === outOfMemory) return { code: codeOfKilled, isOwn: true, isOfMemory: true }
   return code === undefined ? undefined : { code: Number(code), isOwn: own !== undefined }
 }
 
