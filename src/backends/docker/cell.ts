@@ -65,7 +65,7 @@ export interface CellParts {
 
 /** Settles when the keeper is ready; rejects with what docker said if it never will be. */
 export async function openCell(parts: CellParts): Promise<Cell> {
-  const { child, containers, cellEnd, name } = parts
+  const { child, containers, cellEnd, name, mayBeOfMemory } = parts
   const out = openOutlet(child.stdout)
   const err = openOutlet(child.stderr)
   let ending: Promise<void> | undefined
@@ -83,11 +83,7 @@ export async function openCell(parts: CellParts): Promise<Cell> {
       await ending
       return { end, ranOutOfMemory: false }
     }
-    const ranOutOfMemory = await containers.ranOutOfMemory(name, {
-      startedMs,
-      code: end.code,
-      mayBeOfMemory: parts.mayBeOfMemory,
-    })
+    const ranOutOfMemory = await containers.ranOutOfMemory(name, { startedMs, code: end.code, mayBeOfMemory })
     await cellEnd.endRest()
     return { end, ranOutOfMemory }
   })

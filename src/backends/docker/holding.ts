@@ -1,7 +1,7 @@
 // The shell on the host that holds the pipes of a lasting command. It outlives us: it keeps the head of each output in a file, drains
 // the rest, and writes down how the command ended, or with what docker did; or that the output could not be kept. Pure: words and lines.
 import { join } from 'node:path'
-import { onceMark, outOfMemory } from './keeper.ts'
+import { onceMark, outOfMemory } from './once.ts'
 import { elsewhere } from './sight.ts'
 
 export interface Held {

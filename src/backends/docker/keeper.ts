@@ -21,7 +21,7 @@ export const privatePlace = '/.glovebox/run'
 
 /** No variable of the guest's may have such a name: in the shell that is about to become its command, it would change the line. */
 const ownPrefix = 'GLOVEBOX_KEEPER_'
-const lineBreak = `${ownPrefix}LINE_BREAK`
+export const lineBreak = `${ownPrefix}LINE_BREAK`
 export const mark = `${ownPrefix}MARK`
 
 /** What a command can leave things in that no mount has. */
@@ -38,7 +38,7 @@ export interface KeeperTraits {
  * memory, descriptors, environment. Otherwise a command could write into the keeper's pipes, and run on after its end.
  * test/attacks/docker: "a command cannot speak to the keeper of its container, nor in its name"
  */
-const bootHidden = [
+export const bootHidden = [
   'umask 0444',
   `cp /bin/sh ${privatePlace}/sh`,
   'umask 022',
@@ -52,13 +52,13 @@ const bootPlain = 'exec env -i /bin/sh -c "$1" "$0"'
  * copy that nobody may read, to which its own /proc/self, and with it /dev/stdin and /dev/stderr, is closed. It then starts from the
  * image's own shell. Such a shell tells of its programs no place.
  */
-const leap = [
+export const leap = [
   'leap() { exec "$@"; }',
   `case $(command -v cp) in /*) ;; *) leap() { exec /bin/sh -c 'exec "$@"' sh "$@"; } ;; esac`,
 ]
 
 /** How many processes the kernel has ended for want of memory; cgroup v2 and v1 tell it under one name. */
-const countKills = [
+export const countKills = [
   'count_kills() {',
   '  for file in /sys/fs/cgroup/memory.events /sys/fs/cgroup/memory/memory.oom_control; do',
   '    [ -r "$file" ] && while read -r key value; do [ "$key" = oom_kill ] && kills=$value; done <"$file"',
@@ -97,8 +97,9 @@ const tidy = (ownNetwork: boolean): readonly string[] => [
  * It is sent by a child of the keeper that was there before the command: where every process number is taken, no new one could be
  * started, and the keeper, which waits for that child, takes the dead off the list meanwhile.
  */
-const endAll = 'end_all() { set -- /proc/[0-9]*; while [ $# -gt "$most" ]; do kill -9 -1; set -- /proc/[0-9]*; done; }'
-const usualPath = 'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+export const endAll =
+  'end_all() { set -- /proc/[0-9]*; while [ $# -gt "$most" ]; do kill -9 -1; set -- /proc/[0-9]*; done; }'
+export const usualPath = 'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
 const script = ({ ownNetwork, canHide }: KeeperTraits): string =>
   [
@@ -208,62 +209,6 @@ export const terminalCommand = ({ cols, rows }: TerminalSize): readonly string[]
   String(cols),
   String(rows),
 ]
-
-/** Where a container of one command finds pipes that lead past docker. */
-export const ownPipesPlace = '/.glovebox/pipes'
-const ownPipes = { stdout: `${ownPipesPlace}/out`, stderr: `${ownPipesPlace}/err` } as const
-
-/** What the first process of a container of one command says on docker's way, where its output has ways of its own. */
-export const onceMark = 'glovebox'
-/** Behind the mark, of a command that was killed for want of memory. */
-export const outOfMemory = 'oom'
-
-/**
- * One command in a container of its own, which ends with it: its first process reads the same lines, and nothing after them. As it
- * goes, the kernel ends all that the command has started.
- */
-export const onceCommand = ({ hasOwnPipes }: { readonly hasOwnPipes: boolean }): readonly string[] =>
-  hasOwnPipes ? ['-c', bootHidden, onceMark, tellingOnce] : ['-c', 'exec env -i /bin/sh -c "$0"', plainOnce]
-
-const readLines = `IFS= read -r ${mark} && IFS= read -r variables && IFS= read -r request || exit 125`
-
-const plainOnce = [
-  `${lineBreak}='\n'`,
-  'exec 9>&2 2>/dev/null',
-  readLines,
-  '(echo 1000 >/proc/self/oom_score_adj; eval "$variables; $request"; exec 0</dev/null 2>&9 9>&-; exec "$@")',
-].join('\n')
-
-/**
- * It tells the end itself, when nothing runs any more and nobody but it has the pipes: Docker takes half as long again to find that out.
- * Of one that was killed it asks the kernel's count, which is there before the end is: the daemon hears of the memory later, or not at all
- * where the command was quicker than the daemon's watch. It says nothing where it cannot see the count, and the daemon is asked after all.
- * SECURITY: hidden as the keeper is; a command could else tell its end, and change its artifacts behind it.
- * test/attacks/execs: "a command of an exec cannot tell its own end and go on"
- */
-const tellingOnce = [
-  usualPath,
-  `${lineBreak}='\n'`,
-  `[ -p ${ownPipes.stdout} ] && [ -p ${ownPipes.stderr} ] || exit 125`,
-  `exec 8>&1 >${ownPipes.stdout} 9>${ownPipes.stderr} 2>/dev/null`,
-  'kills=',
-  ...leap,
-  ...countKills,
-  endAll,
-  readLines,
-  '(',
-  '  (echo 1000 >/proc/self/oom_score_adj; eval "$variables; $request"; exec 0</dev/null 2>&9 8>&- 9>&-; leap "$@")',
-  '  code=$?; most=2; end_all; exit "$code"',
-  ')',
-  'code=$?; most=1; end_all; end="exit $code"',
-  `if [ "$code" = ${codeOfKilled} ]; then`,
-  '  count_kills; [ -n "$kills" ] || exit "$code"',
-  `  [ "$kills" = 0 ] || end=${outOfMemory}`,
-  'fi',
-  'exec >&- 9>&-',
-  `echo "$${mark} $end" >&8`,
-  'exit "$code"',
-].join('\n')
 
 export const besideLines = (
   nonce: string,

@@ -18,8 +18,8 @@ import type { LastingFollow } from '../../contract/lasting.ts'
 import { GloveboxError } from '../../errors/error.ts'
 import { isErrno } from '../../paths/refusal.ts'
 import { statusBytes } from './holding.ts'
-import { outOfMemory } from './keeper.ts'
 import { codeOfKilled } from './late-memory.ts'
+import { outOfMemory } from './once.ts'
 import { elsewhere } from './sight.ts'
 
 const readAsync = promisify(read)
