@@ -108,9 +108,22 @@ describe.skipIf(whyNoPostgres !== undefined && !isRequired('postgres'))(
         const ran = readFileSync(join(one.workspace, `projects/pairs/work/of-${index}`), 'utf8')
         expect(ran).toBe(`${taken?.name}\n`)
       }
-      // Either server was the quicker one.
-      const winners = pairs.flat().filter(({ status }) => status === 200)
-      expect(new Set(winners.map(({ name }) => name)).size).toBe(2)
+    })
+
+    it('give one key to one body, whichever of them had it first', async () => {
+      for (const [first, second] of [
+        [one, other],
+        [other, one],
+      ] as const) {
+        const headers = { 'idempotency-key': `first-at-${first.url}` }
+        const send = (server: ExecServer, command: string) =>
+          server.ask('POST', '/sandbox/execs', { body: { ...shell(command), project_id: 'pairs' }, headers })
+        expect(await send(first, 'exit 0')).toMatchObject({ status: 200, json: { status: 'SUCCEEDED' } })
+        expect(await send(second, 'exit 1')).toMatchObject({
+          status: 409,
+          json: { error: { code: 'IDEMPOTENCY_MISMATCH' } },
+        })
+      }
     })
 
     it('that are the first ones of a database, and begin at once, make one first token', async () => {
