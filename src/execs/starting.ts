@@ -7,22 +7,25 @@ import { thisHolder } from '../paths/holder.ts'
 import { isErrno } from '../paths/refusal.ts'
 import { execPlace, type ExecName } from './layout.ts'
 
-const placeOf = (root: string, name: ExecName): string => join(execPlace(root, name), '.starting')
+/** Under the boundary's own name: whoever was given the exec meanwhile makes another mark, which is none of ours to take. */
+const placeOf = (root: string, name: ExecName, boundaryId: string): string =>
+  join(execPlace(root, name), `.starting-${boundaryId}`)
 
 /** It is not synced: behind a power cut it may be there although it was taken away, and says nothing. */
-const words = (boundaryId: string): string => `${thisHolder().bootId} ${boundaryId}\n`
+const words = (): string => `${thisHolder().bootId}\n`
 
 export const markStarting = (root: string, name: ExecName, boundaryId: string): void =>
-  writeFileSync(placeOf(root, name), words(boundaryId), { mode: 0o600 })
+  writeFileSync(placeOf(root, name, boundaryId), words(), { mode: 0o600 })
 
 /** False: somebody else has it, and nothing may run here. */
-export const beginning = (root: string, name: ExecName): boolean => take(placeOf(root, name))
+export const beginning = (root: string, name: ExecName, boundaryId: string): boolean =>
+  take(placeOf(root, name, boundaryId))
 
 /** That nothing has run under this name, nor will. */
 export function neverBegins(root: string, name: ExecName, boundaryId: string): boolean {
-  const place = placeOf(root, name)
+  const place = placeOf(root, name, boundaryId)
   try {
-    if (readFileSync(place, 'utf8') !== words(boundaryId)) return false
+    if (readFileSync(place, 'utf8') !== words()) return false
   } catch (error) {
     if (isErrno(error, 'ENOENT', 'ENOTDIR')) return false
     throw error

@@ -136,6 +136,6 @@ describe('an exec that another server was given before anything of it ran here',
     })
     await work.run(row)
     expect(await store.execs.find(row.exec_id)).toMatchObject({ status: 'RUNNING', ended_at: null })
-    expect(beginning(ground.root, row)).toBe(false)
+    expect(beginning(ground.root, row, `sbx_${row.exec_id}`)).toBe(false)
   })
 })

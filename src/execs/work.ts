@@ -204,7 +204,7 @@ async function runCommand(parts: WorkParts, row: ExecRow, task: Task, outputs: O
     if (await isCancelled(parts, task)) task.stopping.abort()
     parts.failpoint('exec.start.beforeCreate')
     const onBeginning = (): void => {
-      if (beginning(root, row)) return
+      if (beginning(root, row, prepared.boundaryId)) return
       abandon(task)
       throw givenAway()
     }
