@@ -63,6 +63,16 @@ describe.skipIf(!isHere && !isRequired('docker'))('a command in a container that
     }
   })
 
+  it('is the only one that is told so: not the next one that is killed, where only a child of the one before ran out of it', async () => {
+    const sandbox = given()
+    for (let time = 0; time < times; time++) {
+      const parent = await sandbox.commands.run(['sh', '-c', `python3 -c '${greedy}'; echo $?`])
+      expect(parent).toMatchObject({ ended: { by: 'exit', code: 0 }, stdout: '137\n' })
+      const killed = await sandbox.commands.run(['sh', '-c', 'kill -9 $$'])
+      expect(killed.ended).toMatchObject({ by: 'signal', signal: 'SIGKILL' })
+    }
+  })
+
   it('ends by oom on a terminal', async () => {
     const terminal = await given().shells.open({ pty: { cols: 80, rows: 24 }, argv })
     expect((await terminal.ended).ended.by).toBe('oom')

@@ -7,6 +7,7 @@ import type { HostPath, Mount } from '../../contract/mount.ts'
 import { GloveboxError } from '../../errors/error.ts'
 import { withCatalog } from '../../paths/catalog-mount.ts'
 import { openHostFiles } from '../../paths/host-files.ts'
+import { closeAll } from '../../process/close-all.ts'
 import { closeScratch, openScratch } from '../../process/scratch.ts'
 import { openProtection } from '../../guards/protection.ts'
 import { liveBoundary, type LiveBoundary } from './boundary.ts'
@@ -48,14 +49,17 @@ export const scratchRoot = (stateDir: string): string => join(stateDir, 'docker'
 export async function createBoundary(parts: AssemblyParts): Promise<Assembled> {
   const { id, facts, stateDir } = parts
   const spec = withCatalog(parts.spec)
-  const undo: (() => void | Promise<void>)[] = []
+  const undo: (() => Promise<void>)[] = []
+  let endAll = async (): Promise<void> => {}
   const takeApart = async (): Promise<void> => {
-    for (const step of undo.splice(0).toReversed()) await step()
+    // What guards a command stays as long as one may run.
+    await endAll()
+    await closeAll(undo.splice(0).toReversed())
   }
   try {
     const guest = chooseGuest(spec, { operator: facts.operator, stateDir })
     const scratch = openScratch(scratchRoot(stateDir), id)
-    undo.push(() => closeScratch(scratch))
+    undo.push(async () => closeScratch(scratch))
     const homeMount: Mount = { ...spec.home, mode: 'rw' }
     const files = openHostFiles({
       mounts: [...spec.mounts, homeMount],
@@ -64,7 +68,7 @@ export async function createBoundary(parts: AssemblyParts): Promise<Assembled> {
       lockDir: join(stateDir, 'locks') as HostPath,
       namesArePinned: true,
     })
-    undo.push(() => files.close())
+    undo.push(async () => files.close())
     const protection = await openProtection({ id, stateDir, spec, files, onDisk: () => undefined })
     undo.push(() => protection.lift())
     const layOut = await openLayout({ spec, protection, files, scratch, readOnlyIsDeep: facts.readOnlyIsDeep })
@@ -80,7 +84,7 @@ export async function createBoundary(parts: AssemblyParts): Promise<Assembled> {
       // gVisor takes its limits when it starts.
       ...(facts.isGvisor ? {} : { limit: (names, limits) => containers.limit(names, groupArguments(limits, facts)) }),
     })
-    undo.push(() => boundary.endAll())
+    endAll = () => boundary.endAll()
     await boundary.begin()
     return {
       ...boundary,

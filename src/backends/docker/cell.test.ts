@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { SpawnRequest } from '../../contract/backend.ts'
 import type { GuestPath } from '../../contract/mount.ts'
 import type { ChildEnd, SpawnedChild } from '../../process/spawn.ts'
-import { openCell } from './cell.ts'
+import { openCell, type CellParts } from './cell.ts'
 import type { CellEnd } from './cell-end.ts'
 import { sweepLines } from './keeper.ts'
 
@@ -49,27 +49,28 @@ function fakeDocker(hears: (text: string, say: { out(text: string): void; err(te
 const containers = { ranOutOfMemory: async () => false }
 const cellEnd: CellEnd = { end: async () => {}, endRest: async () => {} }
 
-const open = (child: SpawnedChild, beside: SpawnedChild) =>
-  openCell({
-    name: 'name',
-    key: 'key',
-    child,
-    env: {},
-    sight: [],
-    containers,
-    cellEnd,
-    unlessAway: (begin) => begin(),
-    mayBeOfMemory: () => true,
-    startBeside: () => beside,
-    startOnTerminal: () => beside,
-  })
+const parts = (child: SpawnedChild, beside: SpawnedChild): CellParts => ({
+  name: 'name',
+  key: 'key',
+  child,
+  env: {},
+  sight: [],
+  containers,
+  cellEnd,
+  unlessAway: (begin) => begin(),
+  mayBeOfMemory: () => true,
+  startBeside: () => beside,
+  startOnTerminal: () => beside,
+})
+
+const open = (child: SpawnedChild, beside: SpawnedChild) => openCell(parts(child, beside))
 
 /** Answers as the keeper of a container does in which nothing runs, and in which memory has killed so many. */
 const quietKeeper = (kills = () => 0) =>
   fakeDocker((text, say) => {
     const [mark = ''] = text.split('\n')
     const isSweep = text === sweepLines(mark)
-    say.out(isSweep ? `${mark} exit 137 ${kills()}\n${mark} clean\n` : `${mark} ready 0\n`)
+    say.out(isSweep ? `${mark} exit 0 ${kills()}\n${mark} clean\n` : `${mark} ready 0\n`)
     say.err(isSweep ? `${mark} exit\n` : `${mark} ready\n`)
   })
 
@@ -85,6 +86,31 @@ describe('a cell', () => {
     expect(await exit).toHaveProperty('lost')
     await beside.child.ended
     expect(beside.kills).toEqual(['SIGKILL'])
+  })
+
+  it('hands on what its command said, however slowly it is taken, also when it is to end meanwhile', async () => {
+    const said = 'x'.repeat(100_000)
+    const keeper = fakeDocker((text, say) => {
+      const [mark = '', line = ''] = text.split('\n')
+      if (!line.includes('cat')) return void (say.out(`${mark} ready 0\n`), say.err(`${mark} ready\n`))
+      say.out(`${mark} exit 0 0\n${mark} clean\n`)
+      say.err(`${said}${mark} exit\n`)
+    })
+    const cell = await openCell({
+      ...parts(keeper.child, keeper.child),
+      cellEnd: { ...cellEnd, end: async () => keeper.end({ code: 137, signal: null }) },
+    })
+    const { exit, stdout, stderr } = cell.run({ ...request, stdin: 'none' })
+    stdout.resume()
+    expect(await exit).toEqual({ code: 0 })
+    // As the sandbox does that is killed now: a cell with nothing left to hand on would be asked to close.
+    expect(cell.isAtWork()).toBe(true)
+    cell.kill()
+    let taken = ''
+    for await (const chunk of stderr) taken += String(chunk)
+    expect(taken).toBe(said)
+    await cell.gone
+    await expect.poll(() => cell.isAtWork()).toBe(false)
   })
 
   it('hears what docker still has in its pipe when it has ended', async () => {
@@ -113,19 +139,8 @@ describe('a cell', () => {
       })
       return docker.child
     }
-    const cell = await openCell({
-      name: 'name',
-      key: 'key',
-      child: quietKeeper(() => kills).child,
-      env: {},
-      sight: [],
-      containers,
-      cellEnd,
-      unlessAway: (begin) => begin(),
-      mayBeOfMemory: () => true,
-      startBeside: beside,
-      startOnTerminal: beside,
-    })
+    const { child } = quietKeeper(() => kills)
+    const cell = await openCell({ ...parts(child, child), startBeside: beside })
     const ends = []
     for (const more of [1, 0, 1]) {
       const { exit, stdout, stderr } = cell.run(request)

@@ -16,7 +16,7 @@ import { besideLines, closingLines, openingLines, requestLines, sweepLines, type
 import type { MayBeOfMemory } from './late-memory.ts'
 import { endOnTerminal, startOnTerminal } from './on-terminal.ts'
 import { openOutlet, type Outlet } from './outlet.ts'
-import { exitOf, signalIn } from './exit.ts'
+import { exitOf, refusals, signalIn } from './exit.ts'
 import { placeElsewhere } from './sight.ts'
 import { daemonAway } from './watched.ts'
 
@@ -72,9 +72,11 @@ export async function openCell(parts: CellParts): Promise<Cell> {
   let kills = 0
   let isAtWork = false
   let isLost = false
+  let handedOn: Promise<unknown> = Promise.resolve()
   let fitness: Promise<boolean> = Promise.resolve(true)
 
-  const startedMs = Date.now()
+  /** Of the container, and then of its last command: what ran out of memory before that is none of its. */
+  let begunMs = Date.now()
   child.stdin?.on('error', () => {})
   const ended = child.ended.then(async (end) => {
     isLost = true
@@ -83,7 +85,9 @@ export async function openCell(parts: CellParts): Promise<Cell> {
       await ending
       return { end, ranOutOfMemory: false }
     }
-    const ranOutOfMemory = await containers.ranOutOfMemory(name, { startedMs, code: end.code, mayBeOfMemory })
+    const isWaitedFor = (): boolean => ending === undefined
+    const unexpected = { startedMs: begunMs, code: end.code, mayBeOfMemory, isWaitedFor }
+    const ranOutOfMemory = await containers.ranOutOfMemory(name, unexpected)
     await cellEnd.endRest()
     return { end, ranOutOfMemory }
   })
@@ -150,8 +154,9 @@ export async function openCell(parts: CellParts): Promise<Cell> {
   }
 
   const runByKeeper = (request: SpawnRequest, limits?: CommandLimits): Process => {
-    const { mark, stdout, stderr, next, isClean } = listen({ out, err })
+    const { mark, stdout, stderr, next, isQuiet, isClean } = listen({ out, err })
     tell(requestLines(mark, request, limits))
+    handedOn = isQuiet
     const perform = async (): Promise<ProcessExit> => {
       const first = await next(gone)
       const refused = refusals.get(first ?? '')
@@ -255,7 +260,9 @@ export async function openCell(parts: CellParts): Promise<Cell> {
             ? runBeside(request, limits)
             : runByKeeper(request, limits)
       isAtWork = true
-      void process.exit.then(() => (isAtWork = false))
+      begunMs = Date.now()
+      // Whoever takes its output may be slower than it was, and nothing else can be asked of the keeper until all has been handed on.
+      void process.exit.then(() => Promise.race([handedOn, gone])).then(() => (isAtWork = false))
       return whileRunning(process)
     },
     isAtWork: () => isAtWork,
@@ -288,10 +295,3 @@ async function letGo(child: SpawnedChild): Promise<void> {
 }
 
 const lastWordMs = 500
-
-/** What the keeper says of a command that it did not start. */
-const refusals: ReadonlyMap<string, ProcessExit> = new Map([
-  ['nowhere', { setupFailed: 'the working directory cannot be entered' }],
-  ['unlimited', { setupFailed: 'the limits could not be set' }],
-  ['unwritten', { setupFailed: 'the file of a secret could not be written' }],
-])

@@ -32,7 +32,8 @@ const usual = {
 describe('the end of a container', () => {
   it('was for want of memory also where the daemon hears of it after the end', async () => {
     const { cli, asked } = daemonThatTells('exited 137 false', { eventAt: 2 })
-    expect(await exitOfContainer(cli, 'name', { code: 137, ...usual })).toEqual({ signal: 'SIGKILL', oomKilled: true })
+    const end = { code: 137, ...usual, isWaitedFor: () => true }
+    expect(await exitOfContainer(cli, 'name', end)).toEqual({ signal: 'SIGKILL', oomKilled: true })
     expect(asked.at(-1)).toEqual(expect.arrayContaining([`--since=${startedAt}`, 'container=name', 'event=oom']))
   })
 

@@ -28,7 +28,7 @@ const longestPauseMs = 2000
 const mostToEndMs = 10_000
 
 export async function exitOfContainer(cli: DockerCli, name: string, end: DockerEnd): Promise<ProcessExit> {
-  const { code, said, isWhole, wasMade, mayBeOfMemory } = end
+  const { code, said, isWhole, wasMade } = end
   // Docker asks for a container to be started when it knows its id, and not before.
   if (!wasMade) return unmade(cli, firstLine(said()))
   const { code: asked, stdout, wasAway } = await inspect(cli, name, end)
@@ -37,7 +37,7 @@ export async function exitOfContainer(cli: DockerCli, name: string, end: DockerE
   if (status === 'created') return { setupFailed: firstLine(said()) }
   const isTrue = !wasAway || isOwnEnd(code)
   if (status === 'exited' && Number(exitCode) === code && isTrue)
-    return known(cli, name, { code, oomKilled, startedAt, mayBeOfMemory })
+    return known(cli, name, { ...end, oomKilled, startedAt })
   if (status === 'exited' && isWhole && isOwnEnd(Number(exitCode)) && (exitCode !== '0' || (await isTrueOfZero(cli))))
     return { code: Number(exitCode) }
   return {
@@ -57,22 +57,20 @@ async function isTrueOfZero(cli: DockerCli): Promise<boolean> {
   return code === 0 && /^\d/.test(stdout) && !/^24\.0\.[0-2](?!\d)/.test(stdout)
 }
 
-interface Known {
-  readonly code: number
+interface Known extends DockerEnd {
   readonly oomKilled: string | undefined
   readonly startedAt: string
-  readonly mayBeOfMemory: MayBeOfMemory
 }
 
 async function known(cli: DockerCli, name: string, end: Known): Promise<ProcessExit> {
-  const { code, oomKilled, startedAt, mayBeOfMemory } = end
+  const { code, oomKilled, startedAt } = end
   const signal = signalIn(code)
   if (signal === undefined) return { code }
   if (signal !== 'SIGKILL') return { signal }
   if (oomKilled === 'true') return { signal, oomKilled: true }
   // The container's own word was written down with its end. What the daemon heard behind that is only among its events.
   const isTold = (): Promise<boolean> => hasEventOfMemory(cli, name, startedAt)
-  return (await isToldOfMemory(isTold, mayBeOfMemory)) ? { signal, oomKilled: true } : { signal }
+  return (await isToldOfMemory(isTold, end)) ? { signal, oomKilled: true } : { signal }
 }
 
 const isOfNone = (said: string): boolean => /no such (?:container|object)/i.test(said)

@@ -19,13 +19,13 @@ function daemonThatTellsAt(question: number) {
 describe('whether a container ran out of memory', () => {
   it('is asked again where it was killed, since the daemon may hear of its memory after its end', async () => {
     const { containers } = daemonThatTellsAt(2)
-    const end = { startedMs: Date.now(), code: 137, mayBeOfMemory: () => true }
+    const end = { startedMs: Date.now(), code: 137, mayBeOfMemory: () => true, isWaitedFor: () => true }
     expect(await containers.ranOutOfMemory('name', end)).toBe(true)
   })
 
   it('is asked once where it ended in another way', async () => {
     const { containers, asked } = daemonThatTellsAt(2)
-    const end = { startedMs: Date.now(), code: 1, mayBeOfMemory: () => true }
+    const end = { startedMs: Date.now(), code: 1, mayBeOfMemory: () => true, isWaitedFor: () => true }
     expect(await containers.ranOutOfMemory('name', end)).toBe(false)
     expect(asked()).toBe(1)
   })

@@ -29,6 +29,8 @@ export interface UnexpectedEnd {
   readonly startedMs: number
   readonly code: number | null
   readonly mayBeOfMemory: MayBeOfMemory
+  /** Somebody still wants to know. */
+  readonly isWaitedFor: () => boolean
 }
 
 export interface Containers {
@@ -103,9 +105,9 @@ export function openContainers(cli: DockerCli, { installation, removalMs = 15_00
   }
   return {
     labels: (sandbox) => ({ installation, sandbox, owner: ownerMark(ownIdentity()) }),
-    async ranOutOfMemory(name, { startedMs, code, mayBeOfMemory }) {
+    async ranOutOfMemory(name, { startedMs, code, ...whether }) {
       const isTold = (): Promise<boolean> => hasEventOfMemory(cli, name, inSeconds(startedMs - 1000))
-      return code === codeOfKilled ? isToldOfMemory(isTold, mayBeOfMemory) : isTold()
+      return code === codeOfKilled ? isToldOfMemory(isTold, whether) : isTold()
     },
     async limit(names, flags) {
       if (names.length === 0 || flags.length === 0) return

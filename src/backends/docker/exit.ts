@@ -16,3 +16,10 @@ export function exitOf({ code, signal }: ChildEnd, ranOutOfMemory: boolean): Pro
   if (ranOutOfMemory) return { signal: 'SIGKILL', oomKilled: true }
   return { lost: `docker, or the container, ended with ${code ?? signal} before the command's end was reported` }
 }
+
+/** What the keeper says of a command that it did not start. */
+export const refusals: ReadonlyMap<string, ProcessExit> = new Map([
+  ['nowhere', { setupFailed: 'the working directory cannot be entered' }],
+  ['unlimited', { setupFailed: 'the limits could not be set' }],
+  ['unwritten', { setupFailed: 'the file of a secret could not be written' }],
+])

@@ -110,6 +110,13 @@ describe.skipIf(platform !== 'linux')('the shell that holds the pipes of a lasti
       const under = ['unshare', '-m', '--propagation', 'private', '/bin/sh', '-c', script, place]
       const fill = 'cat /dev/zero >fill 2>/dev/null'
       expect((await hold(`${fill}; ${say}; ${tell}`, { hasOwnPipes, under })).trimEnd()).toBe('full')
+      if (!hasOwnPipes) {
+        // Docker has made a container, and cannot start it.
+        writeFileSync(join(ground, 'running'), 'false\n')
+        const fail = `until [ -e stdout ] && [ -e stderr ]; do sleep 0.01; done; ${fill}; exit 125`
+        expect((await hold(fail, { hasOwnPipes, under, reads: false })).trimEnd()).toBe('125')
+        writeFileSync(join(ground, 'running'), 'true\n')
+      }
       const fillLater = `${say}; until [ -s stdout ]; do sleep 0.01; done; ${fill}; ${tell}`
       expect((await hold(fillLater, { hasOwnPipes, under })).trimEnd()).toBe(told)
     },

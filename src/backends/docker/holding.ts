@@ -76,18 +76,19 @@ const finish = (whenKept: string): readonly string[] => [
 const awaitWatch = [
   'await_watch() {',
   '  until [ -s "$dir/id" ] && [ "$("$0" container inspect --format "{{.State.Running}}" -- "$(cat "$dir/id")")" = true ]; do',
-  '    [ -e "$dir/over" ] && exit',
+  '    [ -e "$dir/making" ] || exit',
   '    sleep 0.05',
   '  done',
   '}',
 ]
 
 const throughDocker = [
-  'mkfifo "$dir/word" || exit 0',
+  // Made at the beginning: there may be no room for it when docker has ended.
+  'mkfifo "$dir/word" && : >"$dir/making" || exit 0',
   'exec 8<>"$dir/word"',
   ...isTold,
   ...awaitWatch,
-  'run() { { await_watch 2>/dev/null; tell; } 3>&- 8>&- | { "$0" "$@" 3>&- 8>&-; echo "docker $?" >&8; : >"$dir/over"; }; }',
+  'run() { { await_watch 2>/dev/null; tell; } 3>&- 8>&- | { "$0" "$@" 3>&- 8>&-; echo "docker $?" >&8; rm -f "$dir/making"; }; }',
   '{ { run "$@" 2>&1 1>&3 | keep "$err" "$dir/stderr"; } 3>&1 | keep "$out" "$dir/stdout"; } & running=$!',
   'hear',
   ...finish('wait "$running"'),

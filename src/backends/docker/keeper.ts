@@ -5,7 +5,6 @@
 import type { SpawnRequest } from '../../contract/backend.ts'
 import type { TerminalSize } from '../../contract/terminal.ts'
 import { secretsDirectory, type SecretFile } from '../../contract/vault.ts'
-import { codeOfKilled } from './late-memory.ts'
 
 /** What a command may use, where that is less than what its container was made with. */
 export interface CommandLimits {
@@ -124,12 +123,12 @@ const script = ({ ownNetwork, canHide }: KeeperTraits): string =>
     `  last=$${mark}`,
     '  [ -n "$request" ] || break',
     '  (',
-    // Where memory runs out, the guest is the kernel's first choice.
-    '    (echo 1000 >/proc/self/oom_score_adj; eval "$variables; $request"; exec 0</dev/null 2>&9 9>&-; leap "$@")',
+    '    (eval "$variables; $request"; exec 0</dev/null 2>&9 9>&-; leap "$@")',
     '    code=$?; most=2; end_all; exit "$code"',
     '  )',
     '  code=$?; most=1; end_all',
-    `  [ "$code" = ${codeOfKilled} ] && count_kills`,
+    // Also behind one that ended otherwise: what was killed of it is none of the next one's.
+    '  count_kills',
     `  echo "$${mark} exit $code $kills"; echo "$${mark} exit" >&9`,
     '  tidy',
     `  echo "$${mark} clean"`,
@@ -158,8 +157,14 @@ export const requestLines = (nonce: string, request: Command, limits?: CommandLi
 /** The keeper ends, and the container with it. Docker is slower to tell it that its input has ended. */
 export const closingLines = (nonce: string): string => `${nonce}\n\n`
 
-/** Nothing is run; what is left is ended. With the code of one that was killed, since the keeper then counts what memory has killed. */
-export const sweepLines = (nonce: string): string => `${nonce}\nexit ${codeOfKilled}\n`
+/** Nothing is run; what is left is ended. */
+export const sweepLines = (nonce: string): string => `${nonce}\nexit 0\n`
+
+/**
+ * Where memory runs out, the guest is the kernel's first choice, and not the keeper. Of a shell that nobody may read not even its own user
+ * may say so, so that what the keeper starts is no more likely than itself.
+ */
+export const first = 'echo 1000 >/proc/self/oom_score_adj'
 
 /**
  * A command that reads its input is started by docker beside the keeper, since the keeper's own input carries lines. Its shell reads
@@ -174,7 +179,7 @@ export const besideCommand: readonly string[] = [
     `${lineBreak}='\n'`,
     'exec 9>&2 2>/dev/null',
     `IFS= read -r ${mark} && IFS= read -r variables && IFS= read -r request || exit 125`,
-    '(echo 1000 >/proc/self/oom_score_adj; eval "$variables; $request"; exec 2>&9 9>&-; exec "$@")',
+    `(${first}; eval "$variables; $request"; exec 2>&9 9>&-; exec "$@")`,
     'code=$?',
     `echo "$${mark} exit $code 0"; echo "$${mark} exit" >&9`,
   ].join('\n'),
@@ -201,7 +206,7 @@ export const terminalCommand = ({ cols, rows }: TerminalSize): readonly string[]
     `IFS= read -r ${mark} && IFS= read -r variables && IFS= read -r request || exit 125`,
     'set_terminal sane cols "$0" rows "$1"; shift',
     'exec 9>&2 2>/dev/null',
-    `(echo 1000 >/proc/self/oom_score_adj; eval "$variables; $request"; echo "$${mark} ${begun}"; exec 2>&9 9>&-; exec "$@")`,
+    `(${first}; eval "$variables; $request"; echo "$${mark} ${begun}"; exec 2>&9 9>&-; exec "$@")`,
     // When the leader of a session ends, the kernel drops what nobody has read yet; but not if all have let go of the terminal before.
     // And whoever sees the end of the terminal closes it, and must not end its leader so.
     'code=$?; trap \'\' HUP; exec 0<&- 1>&- 9>&-; exit "$code"',

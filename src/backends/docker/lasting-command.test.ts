@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { LastingExit, LastingFollow } from '../../contract/lasting.ts'
 import type { HostPath } from '../../contract/mount.ts'
 import { ownIdentity } from '../../process/identity.ts'
-import { commandAt, type CommandParts } from './lasting-command.ts'
+import { commandAt, type Begun, type CommandParts } from './lasting-command.ts'
 
 /** As of a shell that is gone: the pid was given out again since. */
 const shell = { ...ownIdentity(), pid: 1, startTime: '0' }
@@ -27,7 +27,15 @@ describe('a lasting command', () => {
   })
   afterEach(() => rmSync(place, { recursive: true, force: true }))
 
-  const command = (isGone = true) => {
+  const begun = (): Begun => ({
+    name: 'name',
+    shell,
+    uptimeMs: 0,
+    owner: shell,
+    stateDir: place as HostPath,
+    hasOwnPipes: true,
+  })
+  const usualParts = (isGone = true): CommandParts => {
     const circuit = { unlessAway: (begin: () => unknown) => begin(), closedForMs: () => Infinity }
     const endings = {
       begin({ name }: { readonly name: string }) {
@@ -35,10 +43,9 @@ describe('a lasting command', () => {
         return { tried: Promise.resolve(isGone), gone: isGone ? Promise.resolve(true) : gone }
       },
     }
-    const parts = { docker: { circuit }, endings, stateDir: place, place } as unknown as CommandParts
-    const begun = { name: 'name', shell, uptimeMs: 0, owner: shell, stateDir: place as HostPath, hasOwnPipes: true }
-    return commandAt(parts, 'sbx_0123456789', begun)
+    return { docker: { circuit }, endings, stateDir: place, place } as unknown as CommandParts
   }
+  const command = (isGone = true) => commandAt(usualParts(isGone), 'sbx_0123456789', begun())
   const status = (text: string): void => writeFileSync(join(place, 'status'), `${text.padEnd(15)}\n`)
   const following = (more: Partial<LastingFollow> = {}): LastingFollow => ({
     from: { stdout: 0, stderr: 0 },
@@ -64,6 +71,21 @@ describe('a lasting command', () => {
     await first.close()
     expect(readFileSync(join(place, 'stdout'), 'utf8')).toBe('\0'.repeat(secret.length))
     expect(await findAgain(secret.length)).toEqual({ got: '', told: { code: 0 } })
+  })
+
+  it('that began before the host was started anew has run since then by the clock on the wall, and never less than nothing', () => {
+    const ofEarlierBoot = { ...shell, bootId: 'an-earlier-boot' }
+    const hourMs = 3_600_000
+    const elapsed = (more: Partial<Begun>) =>
+      commandAt(usualParts(), 'sbx_0123456789', {
+        ...begun(),
+        shell: ofEarlierBoot,
+        uptimeMs: 1e12,
+        ...more,
+      }).elapsedMs()
+    expect(elapsed({ begunAtMs: Date.now() - hourMs })).toBeGreaterThanOrEqual(hourMs)
+    expect(elapsed({ begunAtMs: Date.now() + hourMs }), 'the clock was set back').toBe(0)
+    expect(elapsed({}), 'of an earlier version').toBe(0)
   })
 
   it('that ran out of memory is told as that, without a question to the daemon', async () => {

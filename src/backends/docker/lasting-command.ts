@@ -12,7 +12,7 @@ import { GloveboxError, isGloveboxError } from '../../errors/error.ts'
 import { liftPlaceholders, sweepPlaceholders } from '../../guards/placeholders.ts'
 import { isErrno } from '../../paths/refusal.ts'
 import { removeTree } from '../../paths/remove-tree.ts'
-import type { ProcessIdentity } from '../../process/identity.ts'
+import { ownIdentity, type ProcessIdentity } from '../../process/identity.ts'
 import { inTime } from '../../process/in-time.ts'
 import { exitOfContainer } from './container-exit.ts'
 import type { Ending, Endings } from './ending.ts'
@@ -30,6 +30,8 @@ export interface Begun {
   readonly name: string
   readonly shell: ProcessIdentity
   readonly uptimeMs: number
+  /** By the clock on the wall, which goes on while the host is off. Absent: of an earlier version. */
+  readonly begunAtMs?: number
   /** Who began it. */
   readonly owner: ProcessIdentity
   /** Its, with the journal of what was put into its mounts. */
@@ -100,7 +102,10 @@ export function commandAt(parts: CommandParts, id: SandboxId, begun: Begun): Las
   /** What is written there is the end of the command, and not of docker alone. */
   let isItsEnd = false
   let known: string | undefined
-  const elapsedMs = (): number => uptime() * 1000 - uptimeMs
+  /** The count of this boot says nothing of one that began in an earlier one. */
+  const isOfThisBoot = shell.bootId === ownIdentity().bootId
+  const elapsedMs = (): number =>
+    isOfThisBoot ? uptime() * 1000 - uptimeMs : Math.max(Date.now() - (begun.begunAtMs ?? Date.now()), 0)
   const containerId = (): string | undefined => (known ??= idWrittenAt(idIn(place)))
   const isMade = (): boolean => mayBeMade(place)
   const making = openMaking({ circuit: docker.circuit, place, shell, isMade })

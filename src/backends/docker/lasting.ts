@@ -75,6 +75,7 @@ export function openLasting(given: LastingParts): LastingCommands {
       name: `glovebox-${id}`,
       shell,
       uptimeMs: uptime() * 1000,
+      begunAtMs: Date.now(),
       owner: ownIdentity(),
       stateDir,
       hasOwnPipes,

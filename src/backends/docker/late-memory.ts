@@ -6,8 +6,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { DockerCli } from './cli.ts'
 
 export const codeOfKilled = 137
+const answerMs = 10_000
 /** Under load it was seen to come 1.6 seconds after the end. */
-const usualPausesMs = [100, 300, 800, 1600, 3200, 6000]
+const usualPausesMs = [100, 300, 800, ...Array.from({ length: 6 }, () => 1600)]
 
 /** How many processes the kernel of this host has killed for want of memory, in any group. Undefined where it does not tell. */
 export function killsOnHost(): number | undefined {
@@ -28,15 +29,21 @@ export const anyKillSince =
   () =>
     killsBefore === undefined || killsBefore !== killsOnHost()
 
+interface Patience {
+  readonly mayBeOfMemory: MayBeOfMemory
+  /** Its time may be over meanwhile, or somebody ends it. */
+  readonly isWaitedFor: () => boolean
+  readonly pausesMs?: readonly number[]
+}
+
 /** True as soon as it is told; false when it was not told in time, or cannot be. */
 export async function isToldOfMemory(
   ask: () => Promise<boolean>,
-  mayBe: MayBeOfMemory,
-  pausesMs: readonly number[] = usualPausesMs,
+  { mayBeOfMemory, isWaitedFor, pausesMs = usualPausesMs }: Patience,
 ): Promise<boolean> {
   for (const pauseMs of pausesMs) {
     if (await ask()) return true
-    if (!mayBe()) return false
+    if (!mayBeOfMemory() || !isWaitedFor()) return false
     await delay(pauseMs)
   }
   return ask()
@@ -45,8 +52,9 @@ export async function isToldOfMemory(
 /** The daemon remembers its last events, also those of a container that is gone. */
 export async function hasEventOfMemory(cli: DockerCli, name: string, since: string): Promise<boolean> {
   const filters = [`container=${name}`, 'event=oom'].flatMap((filter) => ['--filter', filter])
-  const { stdout } = await cli.ask(['events', `--since=${since}`, `--until=${inSeconds(Date.now() + 1)}`, ...filters])
-  return stdout.trim() !== ''
+  const words = ['events', `--since=${since}`, `--until=${inSeconds(Date.now() + 1)}`, ...filters]
+  const { code, stdout } = await cli.ask(words, { deadlineMs: answerMs })
+  return code === 0 && stdout.trim() !== ''
 }
 
 export const inSeconds = (timeMs: number): string => (timeMs / 1000).toFixed(3)

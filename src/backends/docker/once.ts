@@ -6,6 +6,7 @@ import {
   countKills,
   endAll,
   exportsOf,
+  first,
   leap,
   lineBreak,
   mark,
@@ -34,7 +35,7 @@ const plainOnce = [
   `${lineBreak}='\n'`,
   'exec 9>&2 2>/dev/null',
   readLines,
-  '(echo 1000 >/proc/self/oom_score_adj; eval "$variables; $request"; exec 0</dev/null 2>&9 9>&-; exec "$@")',
+  `(${first}; eval "$variables; $request"; exec 0</dev/null 2>&9 9>&-; exec "$@")`,
 ].join('\n')
 
 /**
@@ -54,14 +55,16 @@ const tellingOnce = [
   ...countKills,
   endAll,
   readLines,
+  // Not zero where this host's groups are another container's.
+  'count_kills; before=$kills',
   '(',
-  '  (echo 1000 >/proc/self/oom_score_adj; eval "$variables; $request"; exec 0</dev/null 2>&9 8>&- 9>&-; leap "$@")',
+  '  (eval "$variables; $request"; exec 0</dev/null 2>&9 8>&- 9>&-; leap "$@")',
   '  code=$?; most=2; end_all; exit "$code"',
   ')',
   'code=$?; most=1; end_all; end="exit $code"',
   `if [ "$code" = ${codeOfKilled} ]; then`,
   '  count_kills; [ -n "$kills" ] || exit "$code"',
-  `  [ "$kills" = 0 ] || end=${outOfMemory}`,
+  `  [ "$kills" = "$before" ] || end=${outOfMemory}`,
   'fi',
   'exec >&- 9>&-',
   `echo "$${mark} $end" >&8`,

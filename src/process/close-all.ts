@@ -9,6 +9,6 @@ export async function closeAll(closings: readonly (() => Promise<void>)[]): Prom
       faults.push(error)
     }
   }
-  if (faults.length > 1) throw new AggregateError(faults, 'several parts of the server could not be closed')
+  if (faults.length > 1) throw new AggregateError(faults, 'several parts could not be closed')
   if (faults.length === 1) throw faults[0]
 }
