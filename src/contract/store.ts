@@ -6,6 +6,7 @@ import type { Claim, IdempotencyTable, IdempotentRequest } from './idempotency.t
 import type { ExecId } from './ids.ts'
 import type { Leases } from './lease.ts'
 import type { RunStatus } from './run.ts'
+import type { StoreHealth } from './store-health.ts'
 
 /** `2026-11-15T12:00:00.000Z`: exactly as `Date.toISOString` writes it. */
 export type Timestamp = string
@@ -266,14 +267,6 @@ export interface RunTable {
   remove(runId: string): Promise<void>
 }
 
-export interface StoreHealth {
-  readonly kind: 'sqlite' | 'postgres'
-  /** Of the engine. */
-  readonly version: string
-  readonly schema: number
-  readonly latencyMs: number
-}
-
 /**
  * Each call ends within a bounded time. One that could not be done is STORE_UNAVAILABLE, and has changed nothing unless it is in
  * doubt (`isInDoubt`): the database went away during its commit.
@@ -295,6 +288,9 @@ export interface Store {
   /** Leases of sandboxes that every server on this database shares; each call is another owner. Undefined on SQLite, which has no
    * clock of its own and belongs to one host: there leases are files. */
   readonly openLeases: ((options?: { readonly ttlMs?: number }) => Leases) | undefined
+  // Law: of the keys that servers offer at once, one is kept, and all are told it.
+  /** What servers of this database sign with what callers carry from one to the other. Nothing is offered where there is one. */
+  serverKey(offer: () => Uint8Array): Promise<Uint8Array>
   health(): Promise<StoreHealth>
   close(): Promise<void>
 }

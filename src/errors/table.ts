@@ -76,7 +76,7 @@ export const errorTable = {
   METHOD_NOT_ALLOWED: kind(405, 2, 'The path is known, and does not take this method.'),
   UPGRADE_REQUIRED: kind(426, 2, 'The path is that of a WebSocket, and the request asks for none.'),
   UNKNOWN_FIELD: kind(400, 2, 'The input has a field that is not known.'),
-  INVALID_CURSOR: kind(400, 2, 'The cursor was not made by this server for this list and project.'),
+  INVALID_CURSOR: kind(400, 2, 'The cursor is of another list or project, or of servers with another key.'),
   UNSUPPORTED_MEDIA_TYPE: kind(415, 2, 'The body is not of a kind that this route reads.'),
   RANGE_NOT_SATISFIABLE: kind(416, 1, 'The range begins behind the end.'),
   URI_TOO_LONG: kind(414, 2, 'The address of the request is too long.'),

@@ -1,7 +1,8 @@
 // The store: what the server must find again by query, on SQLite or PostgreSQL. It is the only room with SQL. It promises that
 // a write is there, wholly, once it was answered; that every call ends within a bounded time; and that nothing is repeated
 // which may have happened. It must not know what an exec, a run or a token is for, nor where the files behind them lie.
-import type { Store, StoreHealth } from '../contract/store.ts'
+import type { StoreHealth } from '../contract/store-health.ts'
+import type { Store } from '../contract/store.ts'
 import type { Engine } from './engine.ts'
 import { createExecTable } from './execs.ts'
 import { createIdempotencyTable } from './idempotency.ts'
@@ -9,6 +10,7 @@ import { migrate, schemaOf } from './migrations/migrate.ts'
 import { createOwnerTable } from './owners.ts'
 import { createLeases } from './leases.ts'
 import { createRunTable } from './runs.ts'
+import { keepServerKey } from './server-key.ts'
 import type { OnDamage } from './sqlite/engine.ts'
 import { createTokenTable } from './tokens.ts'
 import { isPostgres, schemeOf, unknownUrl } from './url.ts'
@@ -40,6 +42,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
       idempotency: createIdempotencyTable(engine),
       runs: createRunTable(engine),
       openLeases: engine.kind === 'postgres' ? (leaseOptions) => createLeases(engine, leaseOptions) : undefined,
+      serverKey: (offer) => keepServerKey(engine, offer),
       health: () => healthOf(engine),
       close: () => engine.close(),
     }

@@ -1,12 +1,15 @@
 // Two servers on one PostgreSQL and one workspace, and a database that is restarted under load.
-import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { createHmac, randomBytes } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ExecMeta, ExecRecord } from '../../src/contract/exec-record.ts'
+import { openEngine } from '../../src/store/open.ts'
 import { isRequired } from '../conformance/required.ts'
 import {
   bytesOf,
   readEvents,
+  makePlace,
   shell,
   startExecServer,
   type ExecServer,
@@ -15,6 +18,19 @@ import {
 import { startCluster, whyNoPostgres, type Cluster } from '../fixtures/postgres.ts'
 import { isGapless } from './exec-output.ts'
 import { startFirst } from './first-server.ts'
+
+interface ListPage {
+  readonly items: readonly ExecRecord[]
+  readonly next_cursor: string | null
+}
+
+/** As a server signs it. */
+function cursorSigned(key: Uint8Array, project: string | null, said: unknown): string {
+  const payload = Buffer.from(JSON.stringify(said)).toString('base64url')
+  const signed = JSON.stringify(['execs', project, payload])
+  const signature = createHmac('sha256', key).update(signed).digest().subarray(0, 16)
+  return `${payload}.${signature.toString('base64url')}`
+}
 
 const ended = ({ ended_at }: ExecRecord): boolean => ended_at !== null
 
@@ -76,6 +92,94 @@ describe.skipIf(whyNoPostgres !== undefined && !isRequired('postgres'))(
       expect(bytesOf(all, 'stdout').toString()).toBe('line 1 value\nline 2 value\nline 3 value\n')
       expect(bytesOf(all, 'stderr').toString()).toBe('error\n')
       expect(all.at(-1)).toMatchObject({ event: 'end', data: { exec: end } })
+    })
+
+    it('read on in each other’s lists, from wherever either of them stopped', async () => {
+      const body = { ...shell('true'), task_ref: { task_id: 'paged' } }
+      for (const server of [one, other, one, other, one]) await server.exec(body)
+      const pageOf = async (server: ExecServer, query: string): Promise<ListPage> => {
+        const { status, json } = await server.ask('GET', `/sandbox/execs?task_id=paged&${query}`)
+        expect(status).toBe(200)
+        return json as ListPage
+      }
+      const whole = await pageOf(one, 'limit=100')
+      expect(whole.items).toHaveLength(5)
+      for (const turns of [
+        [one, other],
+        [other, one],
+      ]) {
+        const seen: ExecRecord[] = []
+        let cursor = ''
+        for (let page = 0; page < 5; page++) {
+          const { items, next_cursor } = await pageOf(turns[page % 2] ?? one, `limit=1${cursor}`)
+          seen.push(...items)
+          cursor = `&cursor=${next_cursor}`
+        }
+        expect(cursor).toBe('&cursor=null')
+        expect(seen).toEqual(whole.items)
+      }
+    })
+
+    it('take over the key of one that kept it in a file, so that pages of before go on when the file is gone', async () => {
+      const place = makePlace()
+      const file = join(place, 'state/keys/server.key')
+      const key = randomBytes(32)
+      mkdirSync(dirname(file), { mode: 0o700 })
+      writeFileSync(file, key, { mode: 0o600 })
+      const env = { DATABASE_URL: cluster.createDatabase() }
+      const first = await startExecServer({ place, env })
+      for (let made = 0; made < 2; made++) await first.exec(shell('true'))
+      const page = (await first.ask('GET', '/sandbox/execs?limit=1')).json as ListPage
+      const [{ created_at, exec_id }] = page.items as [ExecRecord]
+      expect(page.next_cursor).toBe(cursorSigned(key, null, [created_at, exec_id]))
+      expect(await first.stop()).toBe(0)
+      rmSync(file)
+      const later = await startExecServer({ place, env })
+      const next = await later.ask('GET', `/sandbox/execs?limit=1&cursor=${page.next_cursor}`)
+      expect([next.status, (next.json as ListPage).items.length]).toEqual([200, 1])
+      expect(existsSync(file)).toBe(false)
+      await later.stop()
+      await later.remove()
+    })
+
+    it("a cursor made up with the key out of the database shows nobody else's rows, and faults nothing", async () => {
+      const tokenOf = async (project: string): Promise<string> => {
+        const made = await one.ask('POST', '/tokens', { body: { name: project, scopes: ['read', 'exec'], project } })
+        return (made.json as { readonly token: string }).token
+      }
+      const [mine, theirs] = [await tokenOf('mine'), await tokenOf('theirs')]
+      const begin = (token: string) =>
+        one.ask('POST', '/sandbox/execs', { body: { exec: { kind: 'shell', command: 'true' } }, token })
+      for (const token of [mine, theirs, mine, theirs]) expect((await begin(token)).status).toBe(200)
+      const list = async (token: string, query: string) => other.ask('GET', `/sandbox/execs?${query}`, { token })
+      const [own, foreign] = await Promise.all([mine, theirs].map(async (token) => (await list(token, '')).json))
+      const { items: ownExecs } = own as ListPage
+      const [newest] = (foreign as ListPage).items
+      expect(new Set(ownExecs.map(({ project_id }) => project_id))).toEqual(new Set(['mine']))
+
+      const { engine } = await openEngine({ url })
+      const key = await engine.read((database) =>
+        database.selectFrom('meta').select('value').where('name', '=', 'server_key').executeTakeFirstOrThrow(),
+      )
+      await engine.close()
+      const forged = (project: string | null, said: unknown): string =>
+        `cursor=${cursorSigned(Buffer.from(key.value, 'hex'), project, said)}`
+      const behindTheirs = [newest?.created_at, newest?.exec_id]
+      // The last that was made is theirs, so both of its own are behind it.
+      expect((await list(mine, forged('mine', behindTheirs))).json).toEqual({ items: ownExecs, next_cursor: null })
+      expect((await list(mine, forged('mine', ['9', 'z']))).json).toEqual({ items: ownExecs, next_cursor: null })
+      const bad: readonly (readonly [string | null, unknown])[] = [
+        ['theirs', behindTheirs],
+        [null, behindTheirs],
+        ['mine', ['2026', 'a\0b']],
+        ['mine', [{}, null]],
+        ['mine', 7],
+      ]
+      for (const [project, said] of bad)
+        expect(await list(mine, forged(project, said)), JSON.stringify(said)).toMatchObject({
+          status: 400,
+          json: { error: { code: 'INVALID_CURSOR' } },
+        })
     })
 
     it('give one key to one body: of two that come at once, one to each, one is an exec and the other a conflict', async () => {

@@ -73,11 +73,12 @@ export async function openServer(request: ServerRequest): Promise<OpenedServer> 
   const data = dataHome(request.data)
   keepInstallation(state, data)
   const workspace = placeWorkspace(settings.sandbox, data)
-  const key = serverKey(state)
   const { openStore } = await import('../../store/open.ts')
   const store = await openStore({ url: databaseUrl(state), onDamage: 'quarantine' })
   let audit: AuditLog
+  let key: Uint8Array
   try {
+    key = await serverKey(state, store)
     audit = await openAudit(state, { lingerMs: auditLingerMs })
   } catch (error) {
     await store.close()

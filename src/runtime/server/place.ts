@@ -1,24 +1,13 @@
-// Where a server keeps things: its database and keys in the state home, and what callers make (projects, runs) in the data
+// Where a server keeps things: its database in the state home, and what callers make (projects, runs) in the data
 // home. Neither lies in a sandbox's reach but for the directories that are mounted one by one.
 import { randomBytes } from 'node:crypto'
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  linkSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeSync,
-} from 'node:fs'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { HostPath } from '../../contract/mount.ts'
+import type { Store } from '../../contract/store.ts'
 import { GloveboxError } from '../../errors/error.ts'
 import { makeDirectories } from '../../paths/make-directories.ts'
-import { isErrno } from '../../paths/refusal.ts'
 import { isPostgres, schemeOf, unknownUrl } from '../../store/url.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
@@ -53,13 +42,22 @@ export const hasSharedDatabase = (environment: Environment = process.env): boole
 const keyBytes = 32
 
 /**
- * What cursors are signed with. Servers that answer for each other need the same one: GLOVEBOX_SERVER_KEY_FILE.
- * Made at the first start, readable by its owner alone.
+ * What cursors are signed with. Servers that answer for each other need the same one, so it is kept in their database, unless
+ * GLOVEBOX_SERVER_KEY_FILE names a file that each of them has. One that a server of before made for itself is offered to the database first,
+ * so that cursors stay good.
  */
-export function serverKey(state: HostPath, environment: Environment = process.env): Uint8Array {
+export async function serverKey(
+  state: HostPath,
+  store: Pick<Store, 'serverKey'>,
+  environment: Environment = process.env,
+): Promise<Uint8Array> {
   const named = environment['GLOVEBOX_SERVER_KEY_FILE']
-  const path = named || join(state, 'keys', 'server.key')
-  if (!named) makeKey(path)
+  if (named) return readKey(named)
+  const before = join(state, 'keys', 'server.key')
+  return await store.serverKey(() => (existsSync(before) ? readKey(before) : randomBytes(keyBytes)))
+}
+
+function readKey(path: string): Uint8Array {
   try {
     const key = readFileSync(path)
     if (key.length < keyBytes || (statSync(path).mode & 0o077) !== 0)
@@ -70,42 +68,9 @@ export function serverKey(state: HostPath, environment: Environment = process.en
       'INVALID_SETTINGS',
       "Cannot start the server: its key cannot be read, or is not its owner's alone",
       {
-        hint: `Give it mode 600 and at least ${keyBytes} random bytes, or take it away: it is made anew unless GLOVEBOX_SERVER_KEY_FILE names it.`,
+        hint: `Give it mode 600 and at least ${keyBytes} random bytes, or take it away: unless GLOVEBOX_SERVER_KEY_FILE names it, one is made in the database.`,
         operatorDetail: error instanceof Error ? error.message : String(error),
       },
     )
-  }
-}
-
-/** Whole or not at all: it is given its name when it is on disk, and only where there is none. */
-function makeKey(path: string): void {
-  if (existsSync(path)) return
-  const directory = join(path, '..')
-  mkdirSync(directory, { recursive: true, mode: 0o700 })
-  const temporary = `${path}.${randomBytes(12).toString('hex')}.tmp`
-  try {
-    const fd = openSync(temporary, 'wx', 0o600)
-    try {
-      writeSync(fd, randomBytes(keyBytes))
-      fsyncSync(fd)
-    } finally {
-      closeSync(fd)
-    }
-    // Of two first starts at once, both read the key of the one that was quicker.
-    linkSync(temporary, path)
-    syncDirectory(directory)
-  } catch (error) {
-    if (!isErrno(error, 'EEXIST')) throw error
-  } finally {
-    rmSync(temporary, { force: true })
-  }
-}
-
-function syncDirectory(path: string): void {
-  const fd = openSync(path, 'r')
-  try {
-    fsyncSync(fd)
-  } finally {
-    closeSync(fd)
   }
 }

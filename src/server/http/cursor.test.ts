@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { answerPage, createCursors } from './cursor.ts'
 import type { Principal } from './principal.ts'
@@ -33,6 +34,29 @@ describe('cursors', () => {
       }),
     ]
     for (const attempt of tries) expect(attempt).toThrow('not one of this list')
+  })
+
+  it.each([
+    'no JSON',
+    '{}',
+    '["2026-01-01T00:00:00.000Z"]',
+    '["2026-01-01T00:00:00.000Z","x","y"]',
+    '[1,2]',
+    '[{"$gt":""},null]',
+    '["2026","a\\u0000b"]',
+    '["2026","\\ud800"]',
+    '["2026",""]',
+  ])('are refused when they say %s, though their signature is good', (said) => {
+    const signed = (text: string): string => {
+      const payload = Buffer.from(text).toString('base64url')
+      const told = JSON.stringify(['runs', 'a', payload])
+      const signature = createHmac('sha256', new Uint8Array(32)).update(told).digest().subarray(0, 16)
+      return `${payload}.${signature.toString('base64url')}`
+    }
+    const good = signed(JSON.stringify([key.created_at, key.id]))
+    expect(cursors.read(good, 'runs', principal('a')), 'control').toEqual(key)
+    const asked = (): unknown => cursors.read(signed(said), 'runs', principal('a'))
+    expect(asked).toThrow(expect.objectContaining({ code: 'INVALID_CURSOR' }))
   })
 
   it('a page has at most the server’s rows', async () => {

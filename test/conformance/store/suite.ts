@@ -61,6 +61,35 @@ export function describeStore({ kind, newDatabase }: StoreKind): void {
         expect(new Set(servers.map(({ installationId }) => installationId)).size).toBe(1)
       })
 
+      it('of the keys that servers offer at once, one is kept, and all are told it', async () => {
+        const servers = await subject.stores(4)
+        const offers = servers.map((_, index) => new Uint8Array(32).fill(index))
+        const told = await Promise.all(servers.map((server, index) => server.serverKey(() => offers[index]!)))
+        const asText = (key: Uint8Array): string => Buffer.from(key).toString('hex')
+        expect(new Set(told.map(asText)).size).toBe(1)
+        expect(offers.map(asText)).toContain(asText(told[0]!))
+        const again = await servers[0]!.serverKey(() => {
+          throw new Error('asked for a key though there is one')
+        })
+        expect(asText(again)).toBe(asText(told[0]!))
+      })
+
+      it('a key of the servers that was shortened or is no key is refused', async () => {
+        const url = newDatabase()
+        for (const value of ['', 'ab', 'ab'.repeat(31), 'xy'.repeat(32), `${'ab'.repeat(32)}a`]) {
+          const { engine } = await openEngine({ url })
+          await migrate(engine)
+          await engine.write(async (database) => {
+            await database.deleteFrom('meta').where('name', '=', 'server_key').execute()
+            await database.insertInto('meta').values({ name: 'server_key', value }).execute()
+          })
+          await engine.close()
+          const store = await open(url)
+          const asked = store.serverKey(() => new Uint8Array(32))
+          await expect(asked, value).rejects.toMatchObject({ code: 'STORE_INCOMPATIBLE' })
+        }
+      })
+
       it('health tells the engine, its version and the schema', async () => {
         const health = await (await subject.store()).health()
         expect(health).toMatchObject({ kind, schema: currentSchema })
