@@ -85,6 +85,7 @@ export type {
   PoolStats,
   ProvisionRequest,
   RemoteProvisioned,
+  SandboxDetail,
   SandboxState,
   SandboxSummary,
   SnapshotFilter,

@@ -129,7 +129,7 @@ export interface Lifetimes {
   fork(
     id: string,
     options?: Signalled & { readonly count?: number; readonly lifeMs?: number },
-  ): Promise<readonly SandboxSummary[]>
+  ): Promise<readonly SandboxDetail[]>
 }
 
 const pathOf = (id: string): string => `/sandboxes/${encodeURIComponent(id)}`

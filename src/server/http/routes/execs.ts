@@ -36,6 +36,14 @@ const maxBodyBytes = 32 * 1024 * 1024
 /** A page is made in one turn of the event loop, for which all others wait. */
 const mostPageText = 4 * 1024 * 1024
 const exec = named('Exec', execRecordSchema)
+export const execQuery = z.strictObject({
+  project_id: idSchema.optional(),
+  task_id: idSchema.optional(),
+  conversation_id: idSchema.optional(),
+  skill_id: skillIdSchema.optional(),
+  status: z.enum(execStatuses).optional(),
+  ...pageQuery,
+})
 const page = named('ExecPage', z.strictObject({ items: z.array(execRecordSchema), next_cursor: z.string().nullable() }))
 const artifacts = named('ExecArtifacts', execArtifactsSchema)
 const event = named('ExecEvent', execEventSchema)
@@ -116,14 +124,7 @@ export const execRoutes: RouteModule<ExecParts> = ({ execs: served, lister }) =>
       tag,
       summary: 'List execs.',
       scope: 'read',
-      query: z.strictObject({
-        project_id: idSchema.optional(),
-        task_id: idSchema.optional(),
-        conversation_id: idSchema.optional(),
-        skill_id: skillIdSchema.optional(),
-        status: z.enum(execStatuses).optional(),
-        ...pageQuery,
-      }),
+      query: execQuery,
       answers: {
         200: {
           description: 'Newest first. A page ends sooner than was asked for where its execs have long commands.',

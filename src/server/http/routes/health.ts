@@ -22,7 +22,7 @@ export interface HealthParts {
 const alive = named('Alive', z.strictObject({ status: z.literal('ok') }))
 const readiness = named('Readiness', z.strictObject({ status: z.enum(['ready', 'draining', 'degraded']) }))
 const count = z.int().nonnegative()
-const pool = named(
+export const poolStats = named(
   'PoolStats',
   z.strictObject({
     active: count,
@@ -95,7 +95,7 @@ const routesOf = ({ drain, metrics, document, house }: HealthParts, isWell: () =
     summary: 'What the pool of sandboxes has, and has done.',
     description: 'Of the whole server, whatever the project.',
     scope: 'read',
-    answers: { 200: { description: 'Since the start.', json: pool } },
+    answers: { 200: { description: 'Since the start.', json: poolStats } },
     handle: async () => json(200, { ...house.stats(), ahead: house.ahead }),
   }),
   defineRoute({

@@ -1,26 +1,26 @@
 // The life of a sandbox beside its use: parked, renewed, paused, resumed, forked, and kept as a snapshot that others begin with.
-import { z } from 'zod'
-import { forkMethods } from '../../../contract/fork.ts'
 import { newSandboxId } from '../../../contract/ids.ts'
 import type { SnapshotRecord } from '../../../runtime/pool/snapshots.ts'
 import type { Once } from '../../../runtime/server/idempotency.ts'
 import type { SandboxHouse } from '../../../runtime/server/sandboxes.ts'
 import type { SnapshotHouse } from '../../../runtime/server/snapshots.ts'
-import { onceRequest } from './once-request.ts'
-import { projectSchema } from '../../../contract/token.ts'
 import { empty, json } from '../answer.ts'
-import { answerPage, pageQuery, type Lister } from '../cursor.ts'
+import { answerPage, type Lister } from '../cursor.ts'
 import { requireVisible, visibleProject } from '../principal.ts'
-import { defineRoute, named, type RouteModule } from '../route.ts'
+import { defineRoute, type RouteModule } from '../route.ts'
 import {
-  detailOf,
-  hostedFor,
-  sandboxDetail,
-  sandboxIdSchema,
-  sandboxParams,
-  sandboxSummary,
-  summaryOf,
-} from './sandbox-words.ts'
+  forkRequest,
+  forks,
+  renewRequest,
+  sandboxUsage,
+  snapshotPage,
+  snapshotParams,
+  snapshotQuery,
+  snapshotRequest,
+  snapshotShape,
+} from './lifetime-words.ts'
+import { onceRequest } from './once-request.ts'
+import { detailOf, hostedFor, sandboxDetail, sandboxParams, sandboxSummary, summaryOf } from './sandbox-words.ts'
 
 export interface LifetimeParts {
   readonly house: SandboxHouse
@@ -30,54 +30,8 @@ export interface LifetimeParts {
 }
 
 const tag = 'sandboxes'
-const mostForks = 100
 const ofManyUnderOneKey = ['IDEMPOTENCY_MISMATCH', 'CONFLICT'] as const
 
-const usage = named(
-  'SandboxUsage',
-  z.strictObject({
-    memoryBytes: z.number().nonnegative().nullable().describe('Null: nothing is open, or `notCounted` says why.'),
-    memoryLimitBytes: z.number().nonnegative(),
-    cpuMs: z.number().nonnegative().nullable().describe('Since it was opened.'),
-    cpuCores: z.number().nonnegative(),
-    pids: z.number().nonnegative().nullable(),
-    pidsLimit: z.number().nonnegative(),
-    diskBytes: z.number().nonnegative(),
-    diskEntries: z.number().nonnegative(),
-    diskIsMore: z.boolean().describe('There is more than was counted.'),
-    notCounted: z
-      .array(z.strictObject({ what: z.enum(['memoryBytes', 'pids', 'cpuMs']), why: z.string() }))
-      .describe('What the backend of an open sandbox cannot tell.'),
-  }),
-)
-const renewal = named('RenewRequest', z.strictObject({ lifeMs: z.int().positive() }))
-const forkRequest = named(
-  'ForkRequest',
-  z.strictObject({
-    count: z.int().min(1).max(mostForks).optional().describe('Default: 1.'),
-    lifeMs: z.int().positive().optional().describe('Default: as long as the other one was given.'),
-  }),
-)
-const forks = named('Forks', z.strictObject({ items: z.array(sandboxDetail.schema) }))
-
-export const snapshotIdSchema = z.string().regex(/^snap_[0-9a-f]{32}$/, 'must be an id of a snapshot')
-const snapshotParams = z.strictObject({ snapshot_id: snapshotIdSchema })
-const snapshotRequest = named('SnapshotRequest', z.strictObject({ name: z.string().min(1).max(200).optional() }))
-const snapshotShape = named(
-  'Snapshot',
-  z.strictObject({
-    id: snapshotIdSchema,
-    project: z.string(),
-    name: z.string().nullable(),
-    sandboxId: sandboxIdSchema,
-    createdAt: z.string(),
-    by: z.enum(forkMethods).describe('`overlay` and `reflink` copy nothing; `copy` has copied every byte.'),
-  }),
-)
-const snapshotPage = named(
-  'SnapshotPage',
-  z.strictObject({ items: z.array(snapshotShape.schema), next_cursor: z.string().nullable() }),
-)
 const shown = ({ id, project, name, sandbox_id: sandboxId, created_at: createdAt, by }: SnapshotRecord) => ({
   id,
   project,
@@ -122,7 +76,7 @@ const parkingRoutes: RouteModule<LifetimeParts> = ({ house }) => [
       'It ends `lifeMs` from now, be that later than before or sooner. Not beyond its age, which is counted from its making: such a life is refused, and `facts.until` says until when it may live.',
     scope: 'exec',
     params: sandboxParams,
-    body: renewal,
+    body: renewRequest,
     answers: { 200: { description: 'With its new end.', json: sandboxSummary } },
     errors: ['POLICY_ESCALATION', 'BUSY'],
     handle: async ({ params, body, principal }) => {
@@ -177,7 +131,7 @@ const usageRoutes: RouteModule<LifetimeParts> = ({ house }) => [
     description: 'Asking neither opens it nor keeps it open.',
     scope: 'read',
     params: sandboxParams,
-    answers: { 200: { description: 'Beside its limits.', json: usage } },
+    answers: { 200: { description: 'Beside its limits.', json: sandboxUsage } },
     handle: async ({ params, principal }) => {
       const { id, sandbox } = hostedFor(house, params.sandbox_id, principal)
       const { policy } = sandbox.describe()
@@ -255,12 +209,7 @@ const snapshotRoutes: RouteModule<LifetimeParts> = ({ house, snapshots, once, li
     tag: 'snapshots',
     summary: 'List snapshots.',
     scope: 'read',
-    query: z.strictObject({
-      ...pageQuery,
-      project: projectSchema.optional(),
-      sandbox_id: sandboxIdSchema.optional(),
-      name: z.string().min(1).max(200).optional(),
-    }),
+    query: snapshotQuery,
     answers: { 200: { description: 'Newest first.', json: snapshotPage } },
     errors: ['INVALID_CURSOR'],
     handle: async ({ query, principal }) => {

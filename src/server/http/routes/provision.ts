@@ -15,7 +15,7 @@ export const namedMountSchema = z.strictObject({
   mode: z.enum(['ro', 'rw']).optional().describe('Default: as it is offered. Not wider.'),
 })
 
-const request = named(
+export const provisionRequest = named(
   'ProvisionRequest',
   z.strictObject({
     mounts: z
@@ -32,7 +32,7 @@ const request = named(
       .optional(),
   }),
 )
-const provisioned = named(
+export const provisioned = named(
   'Provisioned',
   z.strictObject({
     sandbox: sandboxDetail.schema,
@@ -53,7 +53,7 @@ export const provisionRoutes: RouteModule<{ readonly house: SandboxHouse }> = ({
       'Wholly or not at all; removing comes first. It holds until it is changed, also when the sandbox rests or the server is started anew; a mount that the operator offers no more is gone the next time the sandbox is opened.',
     scope: 'exec',
     params: sandboxParams,
-    body: request,
+    body: provisionRequest,
     answers: { 200: { description: 'As it stands now.', json: provisioned } },
     errors: ['POLICY_DENIED', 'POLICY_ESCALATION', 'ALREADY_EXISTS', 'BUSY', 'SANDBOX_GONE', 'POLICY_UNENFORCEABLE'],
     handle: async ({ params, body, principal }) => {

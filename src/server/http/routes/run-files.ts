@@ -22,11 +22,11 @@ const tag = 'runs'
 const maxEvents = 1000
 
 const event = named('RunEvent', eventSchema)
-const eventPage = named(
+export const eventPage = named(
   'RunEventPage',
   z.strictObject({ items: z.array(eventSchema), next_after: z.int().nonnegative().nullable() }),
 )
-const artifacts = named(
+export const runArtifacts = named(
   'RunArtifacts',
   artifactManifestSchema.extend({ recorded: z.boolean().describe('False: the files as they are now.') }),
 )
@@ -77,7 +77,7 @@ export const runFileRoutes: RouteModule<{ readonly runs: RunHouse }> = ({ runs }
       summary: 'The files of a run.',
       scope: 'read',
       params: runParams,
-      answers: { 200: { description: 'As recorded at its end; before, as they are now.', json: artifacts } },
+      answers: { 200: { description: 'As recorded at its end; before, as they are now.', json: runArtifacts } },
       handle: async ({ params, principal }) => {
         const { directory } = await runFor(runs, params.run_id, principal)
         const { manifest, isRecorded } = await readRunArtifacts(directory)

@@ -28,7 +28,7 @@ const tag = 'runs'
 const cancelWaitMs = 30_000
 const answerWaitMs = 5000
 
-const request = named(
+export const runRequest = named(
   'RunRequest',
   z.strictObject({
     project: projectSchema.optional(),
@@ -57,10 +57,26 @@ const request = named(
     revises: idSchema.optional().describe('A run that was sent back, and is done again.'),
   }),
 )
+export const runQuery = z.strictObject({
+  ...pageQuery,
+  project: projectSchema.optional(),
+  session_id: idSchema.optional(),
+  task_id: idSchema.optional(),
+  status: z.enum(runStatuses).optional(),
+})
 const page = named('RunPage', z.strictObject({ items: z.array(runSummary.schema), next_cursor: z.string().nullable() }))
 const record = named('RunRecord', runRecordSchema)
 const nothing = named('EmptyRequest', z.strictObject({}))
-const answered = named('RunAnswered', z.strictObject({ question: z.string(), taken: z.boolean() }))
+export const runAnswered = named('RunAnswered', z.strictObject({ question: z.string(), taken: z.boolean() }))
+export const runAnswer = named(
+  'RunAnswerRequest',
+  z.strictObject({ text: z.string().min(1).max(65_536), question: idSchema.optional() }),
+)
+export const runApproval = named(
+  'RunApproveRequest',
+  z.strictObject({ message: z.string().min(1).max(8000).optional(), accept_changes: z.boolean().optional() }),
+)
+export const runRevision = named('RunReviseRequest', z.strictObject({ message: z.string().min(1).max(8000) }))
 const decision = ['ILLEGAL_TRANSITION', 'RUN_ENDED', 'RECORD_DAMAGED', 'BUSY', 'CONFLICT'] as const
 
 export const runRoutes: RouteModule<RunParts> = ({ runs, once, lister }) => {
@@ -87,7 +103,7 @@ export const runRoutes: RouteModule<RunParts> = ({ runs, once, lister }) => {
       summary: 'Start a run.',
       description: 'Answers when the run is on disk; follow it by its events.',
       scope: 'exec',
-      body: request,
+      body: runRequest,
       headers: { 'Idempotency-Key': 'One run, however often it is sent.' },
       answers: { 201: { description: 'It is made, and goes on.', json: runSummary } },
       errors: [
@@ -128,13 +144,7 @@ export const runRoutes: RouteModule<RunParts> = ({ runs, once, lister }) => {
       tag,
       summary: 'List runs.',
       scope: 'read',
-      query: z.strictObject({
-        ...pageQuery,
-        project: projectSchema.optional(),
-        session_id: idSchema.optional(),
-        task_id: idSchema.optional(),
-        status: z.enum(runStatuses).optional(),
-      }),
+      query: runQuery,
       answers: { 200: { description: 'Newest first.', json: page } },
       errors: ['INVALID_CURSOR'],
       handle: async ({ query, principal }) => {
@@ -188,11 +198,8 @@ export const runRoutes: RouteModule<RunParts> = ({ runs, once, lister }) => {
       scope: 'exec',
       whileDraining: true,
       params: runParams,
-      body: named(
-        'RunAnswerRequest',
-        z.strictObject({ text: z.string().min(1).max(65_536), question: idSchema.optional() }),
-      ),
-      answers: { 200: { description: '`taken` tells whether the run has read it yet.', json: answered } },
+      body: runAnswer,
+      answers: { 200: { description: '`taken` tells whether the run has read it yet.', json: runAnswered } },
       errors: decision,
       handle: async ({ params, body, principal, signal }) =>
         deciding(params.run_id, principal, async ({ directory, run_id: runId }) => {
@@ -208,10 +215,7 @@ export const runRoutes: RouteModule<RunParts> = ({ runs, once, lister }) => {
       summary: 'Accept a run that waits for review.',
       scope: 'exec',
       params: runParams,
-      body: named(
-        'RunApproveRequest',
-        z.strictObject({ message: z.string().min(1).max(8000).optional(), accept_changes: z.boolean().optional() }),
-      ),
+      body: runApproval,
       answers: { 200: { description: 'How it stands now.', json: record } },
       errors: decision,
       handle: async ({ params, body, principal }) =>
@@ -233,7 +237,7 @@ export const runRoutes: RouteModule<RunParts> = ({ runs, once, lister }) => {
       description: 'The next attempt is a new run: POST /runs with `revises`.',
       scope: 'exec',
       params: runParams,
-      body: named('RunReviseRequest', z.strictObject({ message: z.string().min(1).max(8000) })),
+      body: runRevision,
       answers: { 200: { description: 'How it stands now.', json: record } },
       errors: decision,
       handle: async ({ params, body, principal }) =>

@@ -1,7 +1,8 @@
 // What the routes of a sandbox have in common: how one is named, found and shown.
 import { z } from 'zod'
 import { vaultSchema } from '../../../actions/schemas.ts'
-import { layerNames } from '../../../contract/policy.ts'
+import { capabilityNames } from '../../../contract/capability.ts'
+import { layerNames, policyValuesSchema } from '../../../contract/policy.ts'
 import type { HostedSandbox, SandboxHouse } from '../../../runtime/server/sandboxes.ts'
 import { requireVisible, type Principal } from '../principal.ts'
 import { named } from '../route.ts'
@@ -25,14 +26,14 @@ const descriptionSchema = z.strictObject({
   vaults: z.array(vaultSchema).describe('Names only.'),
   policy: z.array(
     z.strictObject({
-      field: z.string(),
+      field: policyValuesSchema.keyof(),
       value: z.unknown(),
       from: origin,
       ceiling: z.strictObject({ value: z.unknown(), from: origin }).optional(),
     }),
   ),
-  enforced: z.array(z.strictObject({ what: z.string(), by: z.string() })),
-  notEnforced: z.array(z.strictObject({ what: z.string(), why: z.string() })),
+  enforced: z.array(z.strictObject({ what: z.enum(capabilityNames), by: z.string() })),
+  notEnforced: z.array(z.strictObject({ what: z.enum(capabilityNames), why: z.string() })),
   environment: z.array(z.string()).describe('Names only.'),
   catalog: z.strictObject({ guestPath: z.string(), version: z.int().positive() }).nullable(),
 })

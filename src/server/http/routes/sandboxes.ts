@@ -11,7 +11,7 @@ import { projectFor, visibleProject } from '../principal.ts'
 import { defineRoute, named, type RouteModule } from '../route.ts'
 import { layoutNames } from '../../../runtime/pool/layout.ts'
 import { endings } from '../../../runtime/pool/record.ts'
-import { snapshotIdSchema } from './lifetimes.ts'
+import { snapshotIdSchema } from './lifetime-words.ts'
 import { onceRequest } from './once-request.ts'
 import { namedMountSchema } from './provision.ts'
 import {
@@ -38,7 +38,7 @@ const maxActionBytes = 24 * 1024 * 1024
 /** What cannot be passed on is refused in its own words, INVALID_ENV, where it would be. */
 export const environmentSchema = z.record(z.string(), z.string())
 
-const request = named(
+export const sandboxRequest = named(
   'SandboxRequest',
   z.strictObject({
     project: projectSchema.optional().describe("Default: the token's."),
@@ -85,6 +85,13 @@ const statesFilter = z
   .transform((text) => text.split(','))
   .pipe(z.array(z.enum(sandboxStates)).max(10))
 
+export const sandboxQuery = z.strictObject({
+  ...pageQuery,
+  project: projectSchema.optional(),
+  metadata: metadataFilter.optional().describe('`name=value&…`: all of these.'),
+  state: statesFilter.optional().describe('One or more, with commas.'),
+})
+
 const page = named(
   'SandboxPage',
   z.strictObject({ items: z.array(sandboxSummary.schema), next_cursor: z.string().nullable() }),
@@ -110,7 +117,7 @@ export const sandboxRoutes: RouteModule<SandboxParts> = ({ house, once, lister }
     description:
       'It has an empty /workspace of its own, and ends with DELETE or when its life is over. One that nobody uses gives back all but its files, and comes back with the next use.',
     scope: 'exec',
-    body: request,
+    body: sandboxRequest,
     headers: { 'Idempotency-Key': 'One sandbox, however often it is sent.' },
     answers: {
       200: { description: 'The key had one, and it is ready.', json: sandboxDetail },
@@ -155,12 +162,7 @@ export const sandboxRoutes: RouteModule<SandboxParts> = ({ house, once, lister }
     tag,
     summary: 'List sandboxes.',
     scope: 'read',
-    query: z.strictObject({
-      ...pageQuery,
-      project: projectSchema.optional(),
-      metadata: metadataFilter.optional().describe('`name=value&…`: all of these.'),
-      state: statesFilter.optional().describe('One or more, with commas.'),
-    }),
+    query: sandboxQuery,
     answers: { 200: { description: 'Newest first.', json: page } },
     errors: ['INVALID_CURSOR'],
     handle: async ({ query, principal }) => {
