@@ -32,7 +32,7 @@ const duration =
 export function addServe(command: Command, options: ProgramOptions): void {
   command
     .description(
-      `Serves sandboxes, runs and execs over HTTP. Every request but health needs a token; the first start makes one and prints it once.
+      `Serves sandboxes, runs and execs over HTTP. Every request needs a token, but for /healthz, /readyz and /docs; the first start makes one and prints it once.
 
 Ends in good order on SIGTERM or Ctrl-C: what runs is given --grace to come to its end. A second signal does not wait.`,
     )
@@ -40,7 +40,10 @@ Ends in good order on SIGTERM or Ctrl-C: what runs is given --grace to come to i
     .option('--host <address>', 'listen there', '127.0.0.1')
     .option('--port <number>', 'listen there; 0 takes any that is free', readPort, 4177)
     .option('--socket <file>', "listen on a socket file of the operator's alone, instead of a port")
-    .option('--data <directory>', 'projects and runs lie there (default: ~/.local/share/glovebox)')
+    .option(
+      '--data <directory>',
+      'projects and runs lie there (default: $GLOVEBOX_DATA_DIR, else ~/.local/share/glovebox)',
+    )
     .option('--config <file>', 'the settings file (default: the nearest glovebox.yaml)')
     .option('--backend <name>', 'offer it to callers; may be repeated, the first is the default', collect)
     .option('--allow-host <name>', 'a further Host of this server, as callers write it; may be repeated', collectHost)

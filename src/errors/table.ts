@@ -82,7 +82,7 @@ export const errorTable = {
   URI_TOO_LONG: kind(414, 2, 'The address of the request is too long.'),
   HEADERS_TOO_LARGE: kind(431, 2, 'The headers of the request are too large.'),
   IDEMPOTENCY_MISMATCH: kind(409, 2, 'The Idempotency-Key was used before, for another request.'),
-  TOO_MANY_REQUESTS: kind(429, 1, 'The token asks for more at a time than the server gives to one.', true),
+  TOO_MANY_REQUESTS: kind(429, 1, 'The token asks for more than its share, or what may wait here is full.', true),
   QUOTA_EXCEEDED: kind(429, 1, 'The token or the sandbox has used up what it may have.'),
   TOO_MANY_CONNECTIONS: kind(503, 125, 'The server has no room for another connection.', true),
   SLOW_CONSUMER: kind(408, 1, 'The reader of a stream took nothing for too long.', true),

@@ -33,6 +33,25 @@ describe('/openapi.json', () => {
   })
 })
 
+describe('a request under an Idempotency-Key', () => {
+  it('is told, wherever it is taken, for how long its key is known, and so are requests that need no token', () => {
+    interface Operation {
+      readonly parameters?: readonly { readonly name: string; readonly description?: string }[]
+      readonly security?: readonly unknown[]
+    }
+    const operations = Object.entries(ground.contract.document.paths).flatMap(([path, methods]) =>
+      Object.values(methods as Readonly<Record<string, Operation>>).map((operation) => ({ path, ...operation })),
+    )
+    const keys = operations.flatMap(({ parameters = [] }) =>
+      parameters.filter(({ name }) => name === 'Idempotency-Key'),
+    )
+    expect(keys.length).toBeGreaterThanOrEqual(5)
+    expect(keys.filter(({ description = '' }) => !description.includes('forgotten after 7 days'))).toEqual([])
+    const open = operations.filter(({ security }) => security?.length === 0).map(({ path }) => path)
+    expect(open.toSorted()).toEqual(['/docs', '/healthz', '/readyz'])
+  })
+})
+
 describe('an answer is against the document', () => {
   const problem = 'application/problem+json'
   const about = (method: string, path: string, status: number, type: string, text: string): string =>

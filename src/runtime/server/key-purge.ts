@@ -9,7 +9,8 @@ export interface KeyPurgeOptions {
 }
 
 /** A request is not sent again after so long; its key may then mean another one. */
-const keptMs = 7 * 24 * 60 * 60_000
+export const keptDays = 7
+const keptMs = keptDays * 24 * 60 * 60_000
 const hourMs = 60 * 60_000
 
 export function purgeKeys(

@@ -25,6 +25,7 @@ import { notFound, projectFor, visibleProject, type Principal } from '../princip
 import { readRange } from '../read-range.ts'
 import { openRecordedFiles } from '../recorded-file.ts'
 import { defineRoute, named, type RouteModule } from '../route.ts'
+import { keysKept } from './once-request.ts'
 
 export interface ExecParts {
   readonly execs: ServedExecs
@@ -83,7 +84,7 @@ export const execRoutes: RouteModule<ExecParts> = ({ execs: served, lister }) =>
       query: z.strictObject({ wait: z.enum(['true', 'false']).optional() }),
       body: named('ExecRequest', execRequestSchema),
       maxBodyBytes,
-      headers: { 'Idempotency-Key': 'One exec for all requests of the project with this key and body.' },
+      headers: { 'Idempotency-Key': `One exec for all requests of the project with this key and body. ${keysKept}` },
       answers: {
         200: { description: 'It has ended.', json: exec },
         202: { description: 'It is in the queue, or runs.', json: exec },

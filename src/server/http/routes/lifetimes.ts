@@ -19,7 +19,7 @@ import {
   snapshotRequest,
   snapshotShape,
 } from './lifetime-words.ts'
-import { onceRequest } from './once-request.ts'
+import { keysKept, onceRequest } from './once-request.ts'
 import { detailOf, hostedFor, sandboxDetail, sandboxParams, sandboxSummary, summaryOf } from './sandbox-words.ts'
 
 export interface LifetimeParts {
@@ -164,7 +164,7 @@ const forkRoutes: RouteModule<LifetimeParts> = ({ house, once }) => [
     scope: 'exec',
     params: sandboxParams,
     body: forkRequest,
-    headers: { 'Idempotency-Key': 'So many sandboxes, however often it is sent.' },
+    headers: { 'Idempotency-Key': `So many sandboxes, however often it is sent. ${keysKept}` },
     answers: { 201: { description: 'All of them are ready.', json: forks } },
     errors: ['BUSY', 'QUOTA_EXCEEDED', 'CAPACITY_EXCEEDED', 'POLICY_ESCALATION', 'NO_SPACE', ...ofManyUnderOneKey],
     handle: async (call) => {
@@ -190,7 +190,7 @@ const snapshotRoutes: RouteModule<LifetimeParts> = ({ house, snapshots, once, li
     scope: 'exec',
     params: sandboxParams,
     body: snapshotRequest,
-    headers: { 'Idempotency-Key': 'One snapshot, however often it is sent.' },
+    headers: { 'Idempotency-Key': `One snapshot, however often it is sent. ${keysKept}` },
     answers: { 201: { description: 'It is kept until it is deleted.', json: snapshotShape } },
     errors: ['BUSY', 'QUOTA_EXCEEDED', 'NO_SPACE', 'IDEMPOTENCY_MISMATCH'],
     handle: async (call) => {

@@ -14,7 +14,7 @@ import { json } from '../answer.ts'
 import { answerPage, pageQuery, type Lister } from '../cursor.ts'
 import { projectFor, visibleProject, type Principal } from '../principal.ts'
 import { defineRoute, named, type RouteModule } from '../route.ts'
-import { onceRequest } from './once-request.ts'
+import { keysKept, onceRequest } from './once-request.ts'
 import { runDetail, runFor, runParams, runSummary, summaryOf } from './run-words.ts'
 import { environmentSchema } from './sandboxes.ts'
 
@@ -104,7 +104,7 @@ export const runRoutes: RouteModule<RunParts> = ({ runs, once, lister }) => {
       description: 'Answers when the run is on disk; follow it by its events.',
       scope: 'exec',
       body: runRequest,
-      headers: { 'Idempotency-Key': 'One run, however often it is sent.' },
+      headers: { 'Idempotency-Key': `One run, however often it is sent. ${keysKept}` },
       answers: { 201: { description: 'It is made, and goes on.', json: runSummary } },
       errors: [
         'INVALID_ENV',

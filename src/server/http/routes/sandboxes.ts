@@ -12,7 +12,7 @@ import { defineRoute, named, type RouteModule } from '../route.ts'
 import { layoutNames } from '../../../runtime/pool/layout.ts'
 import { endings } from '../../../runtime/pool/record.ts'
 import { snapshotIdSchema } from './lifetime-words.ts'
-import { onceRequest } from './once-request.ts'
+import { keysKept, onceRequest } from './once-request.ts'
 import { namedMountSchema } from './provision.ts'
 import {
   detailOf,
@@ -118,7 +118,7 @@ export const sandboxRoutes: RouteModule<SandboxParts> = ({ house, once, lister }
       'It has an empty /workspace of its own, and ends with DELETE or when its life is over. One that nobody uses gives back all but its files, and comes back with the next use.',
     scope: 'exec',
     body: sandboxRequest,
-    headers: { 'Idempotency-Key': 'One sandbox, however often it is sent.' },
+    headers: { 'Idempotency-Key': `One sandbox, however often it is sent. ${keysKept}` },
     answers: {
       200: { description: 'The key had one, and it is ready.', json: sandboxDetail },
       201: { description: 'It is made, and ready.', json: sandboxDetail },
