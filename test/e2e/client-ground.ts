@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { judgeFetched, openContract, type Document } from '../fixtures/server-contract.ts'
+import { judgeFetched, judgingEvents, openContract, type Document } from '../fixtures/server-contract.ts'
 import { glovebox, makeProject, type Project } from './command-line.ts'
 
 const door = (path: string): string => new URL(`../../dist/${path}`, import.meta.url).href
@@ -95,26 +95,29 @@ async function watchAnswers(url: string, token: string): Promise<Answers> {
   const headers = { authorization: `Bearer ${token}` }
   const contract = openContract((await (await plain(`${url}/openapi.json`, { headers })).json()) as Document)
   const judging: Promise<readonly string[]>[] = []
+  const told: string[] = []
   const places = new Set([url])
   globalThis.fetch = async (input, init) => {
     const response = await plain(input, init)
     const address = input instanceof Request ? input.url : String(input)
     const method = init?.method ?? (input instanceof Request ? input.method : 'GET')
     const place = [...places].find((each) => address.startsWith(`${each}/`))
-    if (place !== undefined)
-      judging.push(
-        // Whoever asked may be gone before the end of its answer.
-        judgeFetched(contract, { method, path: address.slice(place.length), response }).catch((error: unknown) =>
-          error instanceof SyntaxError ? [`${address}: ${error.message}`] : [],
-        ),
-      )
-    return response
+    if (place === undefined) return response
+    const fetched = { method, path: address.slice(place.length), response }
+    judging.push(
+      // Whoever asked may be gone before the end of its answer.
+      judgeFetched(contract, fetched).catch((error: unknown) =>
+        error instanceof SyntaxError ? [`${address}: ${error.message}`] : [],
+      ),
+    )
+    const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true
+    return isStream ? judgingEvents({ contract, tell: (faults) => void told.push(...faults) }, fetched) : response
   }
   return {
     judgeAt: (other) => void places.add(other),
     async leave() {
       globalThis.fetch = plain
-      const faults = (await Promise.all(judging)).flat()
+      const faults = [...(await Promise.all(judging)).flat(), ...told]
       if (faults.length > 0) throw new Error(`against the document: ${faults.join('; ')}`)
     },
   }

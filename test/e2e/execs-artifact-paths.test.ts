@@ -1,11 +1,11 @@
 // Paths on `GET /sandbox/execs/{id}/artifacts/{path}`: each is answered with the one code that docs/callers.md has for it, while the exec
 // runs and when it has ended, and none with a byte of the host.
 import { existsSync, writeFileSync } from 'node:fs'
-import { connect } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { shell, startExecServer, type ExecServer } from '../fixtures/exec-server.ts'
 import { until } from './command-line.ts'
+import { sendRaw, statusOf } from './server-wire.ts'
 
 const ofTheHost = 'a-secret-of-the-host'
 let server: ExecServer
@@ -40,21 +40,15 @@ interface Told {
 }
 
 /** As it is written: whoever speaks HTTP takes `..` out of an address first. */
-function ask(path: string): Promise<Told> {
-  return new Promise((resolve, reject) => {
-    const { port } = new URL(server.url)
-    const socket = connect(Number(port), '127.0.0.1')
-    let text = ''
-    socket.on('data', (chunk) => (text += chunk.toString('latin1')))
-    socket.on('error', reject)
-    socket.on('close', () => {
-      const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(text)?.[1])
-      const code = /"code":"([A-Z_]+)"/.exec(text)?.[1]
-      resolve({ status, code, text })
-    })
-    const headers = [`host: 127.0.0.1:${port}`, `authorization: Bearer ${server.token}`, 'connection: close']
-    socket.write(`GET ${path} HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n`)
-  })
+async function ask(path: string): Promise<Told> {
+  const { contract, token, url } = server
+  const { host, port } = new URL(url)
+  const headers = [`host: ${host}`, `authorization: Bearer ${token}`, 'connection: close']
+  const text = await sendRaw(
+    { port: Number(port), contract },
+    `GET ${path} HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n`,
+  )
+  return { status: statusOf(text), code: /"code":"([A-Z_]+)"/.exec(text)?.[1], text }
 }
 
 describe.each(['running', 'ended'] as const)('of an exec that is %s', (state) => {

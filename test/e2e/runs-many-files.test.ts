@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { artifactManifestSchema, type Artifact, type ArtifactManifest } from '../../src/contract/artifact.ts'
+import { judgeHeard } from '../fixtures/server-contract.ts'
 import { watchLag } from './server-lag.ts'
 import { codeOf, startServer, type ServerGround } from './server-ground.ts'
 import { waitForRun } from './server-objects.ts'
@@ -65,6 +66,8 @@ describe('a run that left 100,000 files', () => {
       const text = await answer.text()
       done(text)
       expect(answer.status).toBe(200)
+      const heard = { status: answer.status, text, header: (name: string) => answer.headers.get(name) }
+      expect(judgeHeard(ground.contract, { method: 'GET', path }, heard)).toEqual([])
       check(text)
       const lag = await watch.ask()
       expect(lag.ms, lag.during.join(', ')).toBeLessThan(mostMs)

@@ -11,7 +11,6 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs'
-import { request } from 'node:http'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -54,32 +53,28 @@ interface Downloaded {
 }
 
 /** Reads the beginning, and the rest when `meanwhile` is done. */
-function download(path: string, meanwhile: () => Promise<void> | void): Promise<Downloaded> {
+async function download(path: string, meanwhile: () => Promise<void> | void): Promise<Downloaded> {
+  const response = await ground.open('GET', path)
   return new Promise((resolve, reject) => {
-    const headers = { authorization: `Bearer ${ground.token}` }
-    const asked = request(`${ground.url}${path}`, { headers, agent: false }, (response) => {
-      const letters = new Set<number>()
-      let size = 0
-      const end = (): void =>
-        resolve({
-          isWhole: response.complete && size === Number(response.headers['content-length']),
-          letters: [...letters].map((byte) => String.fromCharCode(byte)),
-          size,
-        })
-      response.on('error', () => {})
-      response.on('close', end)
-      response.on('data', (chunk: Buffer) => {
-        if (size === 0) {
-          response.pause()
-          void Promise.resolve(meanwhile()).then(() => response.resume(), reject)
-        }
-        size += chunk.length
-        for (let at = 0; at < chunk.length; at += 4096) letters.add(chunk[at] ?? 0)
-        letters.add(chunk.at(-1) ?? 0)
+    const letters = new Set<number>()
+    let size = 0
+    const end = (): void =>
+      resolve({
+        isWhole: response.complete && size === Number(response.headers['content-length']),
+        letters: [...letters].map((byte) => String.fromCharCode(byte)),
+        size,
       })
+    response.on('error', () => {})
+    response.on('close', end)
+    response.on('data', (chunk: Buffer) => {
+      if (size === 0) {
+        response.pause()
+        void Promise.resolve(meanwhile()).then(() => response.resume(), reject)
+      }
+      size += chunk.length
+      for (let at = 0; at < chunk.length; at += 4096) letters.add(chunk[at] ?? 0)
+      letters.add(chunk.at(-1) ?? 0)
     })
-    asked.on('error', reject)
-    asked.end()
   })
 }
 

@@ -1,11 +1,18 @@
 // The real server as a stranger meets it: started from the command line, spoken to over HTTP. Every answer to `call` is held
 // against the OpenAPI document that the server itself gives out, and must forbid to keep it and to guess at it.
 import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
-import { request } from 'node:http'
+import { request, type IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { run, start, type Finished, type Started } from './command-line.ts'
-import { openContract, unkeptFaults, type Contract, type Document } from '../fixtures/server-contract.ts'
+import {
+  headerOf,
+  judgeHeard,
+  openContract,
+  unkeptFaults,
+  type Contract,
+  type Document,
+} from '../fixtures/server-contract.ts'
 
 export interface Asked {
   /** Default: the first token. Null: none. */
@@ -37,6 +44,8 @@ export interface ServerGround {
   readonly directory: string
   readonly server: Started
   call(method: string, path: string, asked?: Asked): Promise<Answered>
+  /** For whoever reads the answer by himself: what is there before its body was judged. */
+  open(method: string, path: string, asked?: Asked): Promise<IncomingMessage>
   /** With another token than the first; `scopes` as the API has them. */
   makeToken(scope: string, project: string | null, more?: Readonly<Record<string, unknown>>): Promise<string>
   glovebox(argv: readonly string[]): Promise<Finished>
@@ -66,23 +75,30 @@ export async function startServer(options: GroundOptions = {}): Promise<ServerGr
   const told = await firstLine(server)
   const url = String(told['url'])
   const token = options.token ?? String(told['token'])
-  const plain = (method: string, path: string, asked: Asked = {}): Promise<Answered> =>
+  const plain = (method: string, path: string, asked: Asked = {}): Promise<IncomingMessage> =>
     send(url, method, path, asked, token)
-  const document = await plain('GET', '/openapi.json')
+  const document = await gathered(await plain('GET', '/openapi.json'))
   const contract = openContract(JSON.parse(document.text) as Document)
 
+  // As it was sent: whoever sends it takes `..` out of it first.
+  const pathOf = (path: string): string => new URL(`${url}${path}`).pathname
   const call = async (method: string, path: string, asked: Asked = {}): Promise<Answered> => {
-    const answer = await plain(method, path, asked)
-    const type = String(answer.headers['content-type'] ?? '')
-    // As it was sent: whoever sends it takes `..` out of it first.
-    const { pathname } = new URL(`${url}${path}`)
-    const judged =
+    const response = await plain(method, path, asked)
+    const answer = await gathered(response)
+    const header = headerOf(response)
+    const faults =
       asked.isUndocumented === true
-        ? []
-        : contract.judge(method, pathname, { status: answer.status, type, text: answer.text })
-    const faults = [...unkeptFaults((name) => answer.headers[name]), ...judged]
-    if (faults.length > 0) throw new Error(`against the document: ${faults.join('; ')}\n${answer.text.slice(0, 500)}`)
+        ? unkeptFaults(header)
+        : judgeHeard(contract, { method, path: pathOf(path) }, { ...answer, header })
+    refuseFaults(faults, answer.text)
     return answer
+  }
+  const open = async (method: string, path: string, asked: Asked = {}): Promise<IncomingMessage> => {
+    const response = await plain(method, path, asked)
+    const header = headerOf(response)
+    const head = { status: response.statusCode ?? 0, type: header('content-type') ?? '' }
+    refuseFaults([...unkeptFaults(header), ...contract.judgeHead(method, pathOf(path), head)], '')
+    return response
   }
   return {
     url,
@@ -94,6 +110,7 @@ export async function startServer(options: GroundOptions = {}): Promise<ServerGr
     directory,
     server,
     call,
+    open,
     async makeToken(scope, project, more = {}) {
       const made = await call('POST', '/tokens', { body: { name: 'test', scopes: [scope], project, ...more } })
       if (made.status !== 201) throw new Error(made.text)
@@ -108,6 +125,10 @@ export async function startServer(options: GroundOptions = {}): Promise<ServerGr
       return finished
     },
   }
+}
+
+function refuseFaults(faults: readonly string[], text: string): void {
+  if (faults.length > 0) throw new Error(`against the document: ${faults.join('; ')}\n${text.slice(0, 500)}`)
 }
 
 /** What the server prints once it listens. */
@@ -127,32 +148,37 @@ function firstLine(server: Started): Promise<Readonly<Record<string, unknown>>> 
   })
 }
 
-function send(url: string, method: string, path: string, asked: Asked, first: string): Promise<Answered> {
+function send(url: string, method: string, path: string, asked: Asked, first: string): Promise<IncomingMessage> {
   const token = asked.token === undefined ? first : asked.token
   const body = asked.raw ?? (asked.body === undefined ? undefined : JSON.stringify(asked.body))
   const headers = {
     ...(token === null ? {} : { authorization: `Bearer ${token}` }),
     ...(asked.body === undefined ? {} : { 'content-type': 'application/json' }),
-    ...(body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }),
+    ...(body === undefined || asked.headers?.['transfer-encoding'] !== undefined
+      ? {}
+      : { 'content-length': String(Buffer.byteLength(body)) }),
     ...asked.headers,
   }
   return new Promise((resolve, reject) => {
-    const sent = request(`${url}${path}`, { method, headers, agent: false }, (response) => {
-      const chunks: Buffer[] = []
-      response.on('data', (chunk: Buffer) => chunks.push(chunk))
-      response.on('error', reject)
-      response.on('end', () => resolve(answeredOf(response.statusCode ?? 0, response.headers, Buffer.concat(chunks))))
-    })
+    const sent = request(`${url}${path}`, { method, headers, agent: false }, resolve)
     sent.on('error', reject)
+    // Only those ask for it who are to be refused.
+    sent.on('upgrade', (_, socket) => {
+      socket.destroy()
+      reject(new Error(`${method} ${path} was upgraded`))
+    })
     sent.end(body)
   })
 }
 
-function answeredOf(status: number, headers: Answered['headers'], bytes: Buffer): Answered {
+async function gathered(response: IncomingMessage): Promise<Answered> {
+  const chunks: Buffer[] = []
+  for await (const chunk of response) chunks.push(chunk as Buffer)
+  const bytes = Buffer.concat(chunks)
   const text = bytes.toString()
   return {
-    status,
-    headers,
+    status: response.statusCode ?? 0,
+    headers: response.headers,
     text,
     bytes,
     at(path) {

@@ -173,7 +173,7 @@ describe('a token', () => {
     const { port, token } = ground
     const sent = (value: string): Promise<string> =>
       sendRaw(
-        port,
+        ground,
         `GET /sandboxes HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: ${value}\r\nConnection: close\r\n\r\n`,
       )
     for (const [value, status] of [

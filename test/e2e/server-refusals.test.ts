@@ -56,7 +56,7 @@ async function provokeAll(): Promise<readonly string[]> {
 
   const own = `Host: 127.0.0.1:${port}\r\nAuthorization: Bearer ${token}\r\n`
   // It takes until the limit; the others do not wait for it.
-  const slow = sendRaw(port, `GET /sandboxes?q=${canary} HTTP/1.1\r\n${own}X-${canary}: `)
+  const slow = sendRaw(ground, `GET /sandboxes?q=${canary} HTTP/1.1\r\n${own}X-${canary}: `)
   meant('TIMED_OUT', 'nobody', '*')
 
   const rows: readonly (readonly [code: string, who: string, route: string, method: string, path: string, Asked?])[] = [
@@ -186,7 +186,7 @@ async function provokeAll(): Promise<readonly string[]> {
     ['NOT_FOUND', first, attachRoute, `${attach}Origin: ${ground.url}\r\n\r\n`],
   ] as const
   for (const [code, who, route, text] of wire) {
-    expect([text.slice(0, 100), await sendRaw(port, text)]).toEqual([
+    expect([text.slice(0, 100), await sendRaw(ground, text)]).toEqual([
       text.slice(0, 100),
       expect.stringContaining(`"code":"${code}"`),
     ])

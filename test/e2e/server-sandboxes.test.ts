@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { parseEvents, type SeenEvent } from '../fixtures/server-contract.ts'
+import { headerOf, judgeHeard, parseEvents, type SeenEvent } from '../fixtures/server-contract.ts'
 import { codeOf, startServer, type Answered, type ServerGround } from './server-ground.ts'
 
 let ground: ServerGround
@@ -196,16 +196,9 @@ function waitFor(path: string, body: object): () => void {
 }
 
 /** Opens a stream and never reads it. */
-function stalledReader(path: string, body: object): Promise<() => void> {
-  return new Promise((resolve, reject) => {
-    const headers = { authorization: `Bearer ${ground.token}`, 'content-type': 'application/json', ...stream }
-    const sent = request(`${ground.url}${path}`, { method: 'POST', headers, agent: false }, (response) => {
-      response.pause()
-      resolve(() => response.destroy())
-    })
-    sent.on('error', reject)
-    sent.end(JSON.stringify(body))
-  })
+async function stalledReader(path: string, body: object): Promise<() => void> {
+  const response = await ground.open('POST', path, { body, headers: stream })
+  return () => void response.destroy()
 }
 
 const memoryMiB = (): number => {
@@ -219,34 +212,19 @@ interface Some {
 }
 
 /** Reads at least so many bytes of a stream, then tears the connection. Only whole events count. */
-function readSome(path: string, body: object | undefined, bytes: number, last?: string): Promise<Some> {
-  return new Promise((resolve, reject) => {
-    const headers = {
-      authorization: `Bearer ${ground.token}`,
-      ...stream,
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-      ...(last === undefined ? {} : { 'last-event-id': last }),
-    }
-    const sent = request(
-      `${ground.url}${path}`,
-      { method: body === undefined ? 'GET' : 'POST', headers, agent: false },
-      (response) => {
-        let text = ''
-        const finish = (): void => {
-          response.destroy()
-          const whole = text.slice(0, text.lastIndexOf('\n\n') + 2)
-          resolve({ location: String(response.headers.location), events: parseEvents(whole) })
-        }
-        response.on('data', (chunk: Buffer) => {
-          text += chunk.toString()
-          if (text.length >= bytes) finish()
-        })
-        response.on('end', finish)
-      },
-    )
-    sent.on('error', reject)
-    sent.end(body === undefined ? undefined : JSON.stringify(body))
-  })
+async function readSome(path: string, body: object | undefined, bytes: number, last?: string): Promise<Some> {
+  const method = body === undefined ? 'GET' : 'POST'
+  const headers = { ...stream, ...(last === undefined ? {} : { 'last-event-id': last }) }
+  const response = await ground.open(method, path, { ...(body === undefined ? {} : { body }), headers })
+  let text = ''
+  for await (const chunk of response) {
+    text += String(chunk)
+    if (text.length >= bytes) break
+  }
+  const whole = text.slice(0, text.lastIndexOf('\n\n') + 2)
+  const heard = { status: response.statusCode ?? 0, header: headerOf(response), text: whole }
+  expect(judgeHeard(ground.contract, { method, path }, heard)).toEqual([])
+  return { location: String(response.headers.location), events: parseEvents(whole) }
 }
 
 describe('files', () => {

@@ -10,12 +10,19 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs'
-import { request } from 'node:http'
+import { request, type IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { behindFirstThread } from '../../src/process/own-threads.ts'
-import { judgeFetched } from '../fixtures/server-contract.ts'
+import {
+  headerOf,
+  judgeFetched,
+  judgeHeard,
+  openContract,
+  type Document,
+  type Heard,
+} from '../fixtures/server-contract.ts'
 import { start, type Started } from './command-line.ts'
 import { codeOf, startServer, type ServerGround } from './server-ground.ts'
 import { waitForRun } from './server-objects.ts'
@@ -136,17 +143,25 @@ describe('the first start', () => {
     const place = makePlace()
     const socketPath = join(place, 'server.sock')
     const server = startAt(place, ['--socket', socketPath])
-    await expect.poll(() => existsSync(socketPath)).toBe(true)
+    let printed = ''
+    server.child.stdout?.on('data', (chunk: Buffer) => (printed += chunk.toString()))
+    await expect.poll(() => printed).toContain('\n')
     await expect.poll(() => statSync(socketPath).mode & 0o777).toBe(0o600)
-    const status = await new Promise((resolve, reject) => {
-      request({ socketPath, path: '/sandboxes', headers: { host: 'localhost' } }, (response) => {
-        response.resume()
-        resolve(response.statusCode)
+    const ask = async (path: string, headers: Readonly<Record<string, string>> = {}): Promise<Heard> => {
+      const response = await new Promise<IncomingMessage>((resolve, reject) => {
+        const asking = { socketPath, path, headers: { host: 'localhost', ...headers } }
+        request(asking, resolve).on('error', reject).end()
       })
-        .on('error', reject)
-        .end()
-    })
-    expect(status).toBe(401)
+      let text = ''
+      for await (const chunk of response.setEncoding('utf8')) text += String(chunk)
+      return { status: response.statusCode ?? 0, text, header: headerOf(response) }
+    }
+    const stranger = await ask('/sandboxes')
+    expect(stranger.status).toBe(401)
+    const { token } = JSON.parse(printed) as { readonly token: string }
+    const { text } = await ask('/openapi.json', { authorization: `Bearer ${token}` })
+    const contract = openContract(JSON.parse(text) as Document)
+    expect(judgeHeard(contract, { method: 'GET', path: '/sandboxes' }, stranger)).toEqual([])
     server.child.kill('SIGTERM')
     expect((await server.finished).code).toBe(0)
   })

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { connect, type Socket } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { startServer, type ServerGround } from './server-ground.ts'
-import { connectionsOf, sendRaw, statusOf } from './server-wire.ts'
+import { connectionsOf, faultsIn, sendRaw, statusOf } from './server-wire.ts'
 
 const open: ServerGround[] = []
 const guests: Socket[] = []
@@ -39,6 +39,12 @@ async function answered({ heard }: Guest): Promise<void> {
   await expect.poll(() => heard().toString()).toContain('\r\n\r\n')
 }
 
+/** Whole, and as the document says. */
+async function answeredWell(guest: Guest, { contract }: ServerGround, words: string): Promise<void> {
+  await answered(guest)
+  await expect.poll(() => faultsIn(contract, words, guest.heard().toString('latin1'))).toEqual([])
+}
+
 const head = ({ port, token }: ServerGround, path: string, ...more: readonly string[]): string =>
   [`GET ${path} HTTP/1.1`, `Host: 127.0.0.1:${port}`, `Authorization: Bearer ${token}`, ...more, '', ''].join('\r\n')
 
@@ -71,7 +77,7 @@ describe('whoever offers another protocol', () => {
     async (_, status, words) => {
       const ground = await begin()
       const guest = come(ground.port, words(ground))
-      await answered(guest)
+      await answeredWell(guest, ground, words(ground))
       expect(statusOf(guest.heard().toString())).toBe(status)
       guest.socket.resetAndDestroy()
       await expect.poll(() => connectionsOf(ground.port)).toBe(0)
@@ -127,12 +133,12 @@ describe('a malformed handshake', () => {
       [...webSocket, 'Content-Length: 4'],
     ]
     for (const lines of malformed) {
-      const answer = await sendRaw(ground.port, `${head(ground, shell, ...lines, `Origin: ${ground.url}`)}body`)
+      const answer = await sendRaw(ground, `${head(ground, shell, ...lines, `Origin: ${ground.url}`)}body`)
       expect([lines, statusOf(answer)]).toEqual([lines, 400])
       expect(answer).toContain('"code":"INVALID_INPUT"')
     }
     const posted = head(ground, shell, ...webSocket, `Origin: ${ground.url}`).replace('GET', 'POST')
-    expect(statusOf(await sendRaw(ground.port, posted))).toBe(400)
+    expect(statusOf(await sendRaw(ground, posted))).toBe(400)
     expect((await ground.glovebox(['audit', 'show', '--json'])).stdout).not.toContain('shell.attach')
   })
 })
@@ -144,7 +150,7 @@ describe('what cannot be read as a request', () => {
   ])('is answered, and whoever sent it and stays is not waited for: %s', async (_, status, words) => {
     const ground = await begin('--limit', 'headersMs=500')
     const guest = come(ground.port, words)
-    await answered(guest)
+    await answeredWell(guest, ground, words)
     expect(statusOf(guest.heard().toString())).toBe(status)
     await expect.poll(() => connectionsOf(ground.port)).toBe(0)
   })

@@ -1,21 +1,17 @@
 // Bytes on a connection that no HTTP client would send, and what the server answers to them. However it answers, it must forbid to keep the
-// answer and to guess at it.
+// answer and to guess at it; and where the request could be read, it must answer it as its document says.
 import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
-import { unkeptFaults } from '../fixtures/server-contract.ts'
+import { judgeHeard, type Contract, type Heard } from '../fixtures/server-contract.ts'
 
-export interface WireOptions {
-  /** Then the connection is closed from this side. */
-  readonly waitMs?: number
+export interface Reached {
+  readonly port: number
+  readonly contract: Contract
 }
 
 /** All that comes until the connection ends. */
-export function sendRaw(
-  port: number,
-  text: string | Uint8Array,
-  { waitMs = 20_000 }: WireOptions = {},
-): Promise<string> {
-  return new Promise((resolve, reject) => {
+export async function sendRaw({ port, contract }: Reached, text: string | Uint8Array): Promise<string> {
+  const heard = await new Promise<string>((resolve, reject) => {
     const socket = connect(port, '127.0.0.1')
     let answer = ''
     const timer = setTimeout(() => socket.destroy(), waitMs)
@@ -24,20 +20,51 @@ export function sendRaw(
     socket.on('error', (error) => (answer === '' ? reject(error) : undefined))
     socket.on('close', () => {
       clearTimeout(timer)
-      const faults = headsIn(answer).flatMap((head) => unkeptFaults((name) => headerIn(head, name)))
-      if (faults.length > 0) reject(new Error(`${faults.join('; ')} in: ${answer.slice(0, 1000)}`))
-      else resolve(answer)
+      resolve(answer)
     })
     socket.write(text)
   })
+  const faults = faultsIn(contract, Buffer.from(text).toString('latin1'), heard)
+  if (faults.length > 0) throw new Error(`against the document: ${faults.join('; ')} in: ${heard.slice(0, 1000)}`)
+  return heard
 }
 
-/** An upgraded connection and a word in between carry nothing that could be kept. */
-const headsIn = (answer: string): readonly string[] =>
-  answer.split(/(?=HTTP\/1\.1 [2-5]\d\d )/).filter((part) => /^HTTP\/1\.1 [2-5]/.test(part))
+/** Then the connection is closed from this side. */
+const waitMs = 20_000
 
-const headerIn = (answer: string, name: string): string | undefined =>
-  new RegExp(`^${name}: (.*)$`, 'im').exec(answer.split('\r\n\r\n', 1)[0]?.replaceAll('\r', '') ?? '')?.[1]
+/** Told of what could not be read, or not in time, or not at such length: the route was not looked for yet. */
+const beforeRoutes: ReadonlySet<number> = new Set([400, 408, 431])
+
+/** What is wrong with the answers to such bytes, as the document has it. */
+export function faultsIn(contract: Contract, sent: string, heard: string): readonly string[] {
+  const requests = [...sent.matchAll(/^([A-Z]+) (\S+) HTTP\/1\.1\r?$/gm)]
+  return answersIn(heard).flatMap((answer, at) => {
+    const [, method = '', path = ''] = requests[at] ?? []
+    return judgeHeard(contract, beforeRoutes.has(answer.status) ? undefined : { method, path }, answer)
+  })
+}
+
+/** An upgraded connection and a word in between are none. */
+const answersIn = (heard: string): readonly Heard[] =>
+  heard
+    .split(/(?=HTTP\/1\.1 [2-5]\d\d )/)
+    .filter((part) => /^HTTP\/1\.1 [2-5]/.test(part))
+    .map((part) => {
+      const end = part.indexOf('\r\n\r\n')
+      const head = part.slice(0, end)
+      const header = (name: string): string | undefined =>
+        new RegExp(`^${name}: (.*)\r?$`, 'im').exec(head)?.[1]?.trim()
+      const rest = part.slice(end + 4)
+      const body = header('transfer-encoding') === 'chunked' ? unchunked(rest) : rest
+      return { status: statusOf(part), header, text: Buffer.from(body, 'latin1').toString() }
+    })
+
+function unchunked(text: string): string {
+  const size = Number.parseInt(text, 16)
+  if (!(size > 0)) return ''
+  const from = text.indexOf('\r\n') + 2
+  return text.slice(from, from + size) + unchunked(text.slice(from + size + 2))
+}
 
 export const statusOf = (answer: string): number => Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1] ?? 0)
 

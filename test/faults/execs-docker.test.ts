@@ -112,7 +112,7 @@ describe.skipIf(!isHere && !isRequired('docker'))('execs in containers', () => {
     expect((await second.ask('GET', '/metrics')).text).toContain('\nglovebox_execs_running 1\n')
     const next = await second.begin(shell('echo next'))
     const stopped = second.stop()
-    await expect.poll(async () => (await fetch(`${second.url}/readyz`)).status).toBe(503)
+    await expect.poll(async () => (await second.fetch('/readyz', { token: null })).status).toBe(503)
     // Long enough for one that nobody waits for to be ended.
     await delay(2000)
     letGo(second)

@@ -54,7 +54,7 @@ function archive(files: readonly Packed[]): Buffer {
 }
 
 const which = shell('cat /which')
-const isReady = async (server: ExecServer): Promise<number> => (await fetch(`${server.url}/readyz`)).status
+const isReady = async (server: ExecServer): Promise<number> => (await server.fetch('/readyz', { token: null })).status
 const health = async (server: ExecServer): Promise<ExecHealth> =>
   (await server.ask('GET', '/sandbox/health')).json as ExecHealth
 

@@ -8,6 +8,7 @@ import { openEngine } from '../../src/store/open.ts'
 import { isRequired } from '../conformance/required.ts'
 import {
   bytesOf,
+  openJudged,
   readEvents,
   makePlace,
   shell,
@@ -236,9 +237,10 @@ describe.skipIf(whyNoPostgres !== undefined && !isRequired('postgres'))(
       try {
         const files = servers.map(({ tokenFile }) => tokenFile).filter((file) => existsSync(file))
         expect(files).toHaveLength(1)
-        const authorization = `Bearer ${readFileSync(files[0] ?? '', 'utf8').trim()}`
+        const token = readFileSync(files[0] ?? '', 'utf8').trim()
         for (const { url: each } of servers) {
-          const page: unknown = await (await fetch(`${each}/tokens`, { headers: { authorization } })).json()
+          const { judged } = await openJudged(each, token)
+          const page: unknown = await (await judged('/tokens')).json()
           expect(page).toMatchObject({ items: [{ name: 'first' }], next_cursor: null })
         }
       } finally {
@@ -316,7 +318,7 @@ describe.skipIf(whyNoPostgres !== undefined && !isRequired('postgres'))(
     it('a server whose database is not there, or does not answer, is not ready, and ready again after', async () => {
       // As an orchestrator asks, without a token.
       const readiness = async (): Promise<string> => {
-        const answered = await fetch(`${other.url}/readyz`)
+        const answered = await other.fetch('/readyz', { token: null })
         return `${answered.status} ${((await answered.json()) as { status: string }).status}`
       }
       const untilIs = async (told: string): Promise<void> => {
@@ -325,7 +327,7 @@ describe.skipIf(whyNoPostgres !== undefined && !isRequired('postgres'))(
       await untilIs('200 ready')
       cluster.stop()
       await untilIs('503 degraded')
-      expect((await fetch(`${other.url}/healthz`)).status).toBe(200)
+      expect((await other.fetch('/healthz', { token: null })).status).toBe(200)
       cluster.start()
       await untilIs('200 ready')
       cluster.signal('SIGSTOP')

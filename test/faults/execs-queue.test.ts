@@ -5,7 +5,8 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { ExecRecord } from '../../src/contract/exec-record.ts'
-import { shell, startExecServer, type ExecServer } from '../fixtures/exec-server.ts'
+import { refuseFaults, shell, startExecServer, type ExecServer } from '../fixtures/exec-server.ts'
+import { headerOf, judgeHeard } from '../fixtures/server-contract.ts'
 
 const settings = 'sandbox:\n  max_concurrent_execs: 2\n  max_queued_execs: 12\n  max_queued_execs_per_project: 6\n'
 
@@ -96,7 +97,7 @@ async function isDraining(server: ExecServer): Promise<void> {
 }
 
 /** One half of the body, of a request that has begun at the server, and the other when it is asked for. */
-function beginPost({ url, token }: ExecServer, value: unknown) {
+function beginPost({ url, token, contract }: ExecServer, value: unknown) {
   const body = Buffer.from(JSON.stringify(value))
   const half = Math.floor(body.length / 2)
   const headers = {
@@ -105,12 +106,16 @@ function beginPost({ url, token }: ExecServer, value: unknown) {
     'content-length': body.length,
     expect: '100-continue',
   }
-  const sending = request(`${url}/sandbox/execs?wait=false`, { method: 'POST', headers })
+  const path = '/sandbox/execs?wait=false'
+  const sending = request(`${url}${path}`, { method: 'POST', headers })
   sending.write(body.subarray(0, half))
-  const answered = once(sending, 'response').then(async ([response]: IncomingMessage[]) => {
+  const answered = (once(sending, 'response') as Promise<[IncomingMessage]>).then(async ([response]) => {
     const chunks: Buffer[] = []
-    for await (const chunk of response ?? []) chunks.push(chunk as Buffer)
-    return [response?.statusCode, JSON.parse(Buffer.concat(chunks).toString()) as unknown]
+    for await (const chunk of response) chunks.push(chunk as Buffer)
+    const [status = 0, text] = [response.statusCode, Buffer.concat(chunks).toString()]
+    const heard = { status, text, header: headerOf(response) }
+    refuseFaults(judgeHeard(contract, { method: 'POST', path }, heard), text)
+    return [status, JSON.parse(text) as unknown]
   })
   return { begun: once(sending, 'continue'), sendRest: () => void sending.end(body.subarray(half)), answered }
 }
