@@ -7,6 +7,7 @@ import type { Operation } from '../fixtures/server-contract.ts'
 import { filesWith } from '../fixtures/value-search.ts'
 import { codeOf, startServer, type Answered, type ServerGround } from './server-ground.ts'
 import { makeObjects, sampleOf, type Objects, type Sample } from './server-objects.ts'
+import { attachPath, exceptions, neededFor, type Needed } from './server-scopes.ts'
 import { sendRaw, statusOf } from './server-wire.ts'
 
 let ground: ServerGround
@@ -16,20 +17,33 @@ let closed: readonly Operation[]
 beforeAll(async () => {
   ground = await startServer()
   objects = await makeObjects(ground, 'theirs')
-  closed = ground.contract.operations.filter(({ scope }) => scope !== 'open')
+  closed = ground.contract.operations.filter((operation) => neededFor(operation) !== 'open')
 })
 afterAll(async () => {
   await ground.stop()
 })
 
-/** No operation of the document: the path of a WebSocket, as it is asked for without an upgrade. */
+/** The path of a WebSocket, as it is asked for without an upgrade. */
 const attach = (): Sample => ({
   method: 'GET',
-  path: `/sandboxes/${objects.sandboxId}/shells/${objects.terminalId}/attach`,
+  path: attachPath.replace('{sandbox_id}', objects.sandboxId).replace('{shell_id}', objects.terminalId),
 })
+/** And with one, which another part of the server answers. */
+const upgrade = (): Sample => ({ ...attach(), headers: { ...handshake, origin: ground.url } })
+const attaching = (): readonly Sample[] => [attach(), upgrade()]
+
+const needing = (...needed: readonly Needed[]): readonly Operation[] =>
+  closed.filter((operation) => needed.includes(neededFor(operation)))
 
 function samples(operations: readonly Operation[]): readonly Sample[] {
   return operations.flatMap((operation) => sampleOf(operation, objects) ?? [])
+}
+
+const handshake = {
+  connection: 'Upgrade',
+  upgrade: 'websocket',
+  'sec-websocket-version': '13',
+  'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
 }
 
 const ask = ({ method, path, ...asked }: Sample, token: string | null, headers = {}): Promise<Answered> =>
@@ -55,14 +69,24 @@ describe('the identity matrix', () => {
     expect(closed.length).toBeGreaterThan(35)
   })
 
+  it('every route declares the scope that the law has for it', () => {
+    const { operations } = ground.contract
+    const told = (scopeOf: (operation: Operation) => string): readonly string[] =>
+      operations.map((operation) => `${operation.method} ${operation.path}: ${scopeOf(operation)}`)
+    expect(told(({ scope }) => scope)).toEqual(told(neededFor))
+    // Each exception is one of a route that is there; one of these is in no document, and only asked for below.
+    const there = new Set(operations.map(({ method, path }) => `${method} ${path}`))
+    expect(Object.keys(exceptions).filter((route) => !there.has(route))).toEqual([`GET ${attachPath}`])
+  })
+
   it('only health and the page about the API are open', async () => {
-    const open = ground.contract.operations.filter(({ scope }) => scope === 'open')
+    const open = ground.contract.operations.filter((operation) => neededFor(operation) === 'open')
     expect(open.map(({ path }) => path)).toEqual(['/healthz', '/readyz', '/docs'])
     expect(allEnd(await outcomes(samples(open), null), ': 200')).toEqual([])
   })
 
   it('without a token every route answers 401 and says how to come in', async () => {
-    for (const sample of [...samples(closed), attach()]) {
+    for (const sample of [...samples(closed), ...attaching()]) {
       const answer = await ask(sample, null)
       expect([sample.path, answer.status, codeOf(answer)]).toEqual([sample.path, 401, 'UNAUTHENTICATED'])
       expect(answer.headers['www-authenticate']).toContain('Bearer')
@@ -75,18 +99,24 @@ describe('the identity matrix', () => {
     const list = await ground.call('GET', '/tokens?limit=1')
     await ground.call('DELETE', `/tokens/${String(list.at('items.0.id'))}`)
     await new Promise((resolve) => setTimeout(resolve, 1100))
-    const all = [...samples(closed), attach()]
+    const all = [...samples(closed), ...attaching()]
     expect(allEnd(await outcomes(all, expired), ': 401 TOKEN_EXPIRED')).toEqual([])
     expect(allEnd(await outcomes(all, revoked), ': 401 UNAUTHENTICATED')).toEqual([])
   })
 
   it('a read-only token changes nothing and sees no tokens', async () => {
     const reader = await ground.makeToken('read', 'theirs')
-    const beyond = closed.filter(({ scope }) => scope !== 'read')
-    expect(beyond.every(({ method, path }) => method !== 'GET' || path.startsWith('/tokens'))).toBe(true)
-    expect(allEnd(await outcomes([...samples(beyond), attach()], reader), ': 403 INSUFFICIENT_SCOPE')).toEqual([])
-    const within = closed.filter(({ scope }) => scope === 'read')
-    expect((await outcomes(samples(within), reader)).filter((line) => !/: 20[0-9]$/.test(line))).toEqual([])
+    const beyond = [...samples(needing('exec', 'admin')), ...attaching()]
+    expect(allEnd(await outcomes(beyond, reader), ': 403 INSUFFICIENT_SCOPE')).toEqual([])
+    const within = samples(needing('read'))
+    expect((await outcomes(within, reader)).filter((line) => !/: 20[0-9]$/.test(line))).toEqual([])
+  })
+
+  it('a token that may run commands neither sees tokens nor makes or revokes any', async () => {
+    const runner = await ground.makeToken('exec', 'theirs')
+    const beyond = samples(needing('admin'))
+    expect(beyond).toHaveLength(4)
+    expect(allEnd(await outcomes(beyond, runner), ': 403 INSUFFICIENT_SCOPE')).toEqual([])
   })
 
   it('an object of another project is not found', async () => {
@@ -96,7 +126,7 @@ describe('the identity matrix', () => {
         path.includes('{') ||
         !['getMetrics', 'getPool', 'getOpenapiJson', 'getSandboxHealth', 'getTokens', 'postTokens'].includes(id),
     )
-    expect(allEnd(await outcomes([...samples(naming), attach()], stranger), ': 404 NOT_FOUND')).toEqual([])
+    expect(allEnd(await outcomes([...samples(naming), ...attaching()], stranger), ': 404 NOT_FOUND')).toEqual([])
   })
 
   it('an id that is next to a known one is not found, nor are two that were made together alike', async () => {
@@ -132,8 +162,12 @@ describe('the identity matrix', () => {
     expect(length).toBe(1)
   })
 
-  it('the same requests succeed with a token of the project, so the refusals above can fail', async () => {
-    const own = await ground.makeToken('admin', 'theirs')
+  it('the same requests succeed with a token of the project and no more than the scope, so the refusals above can fail', async () => {
+    const own = {
+      read: await ground.makeToken('read', 'theirs'),
+      exec: await ground.makeToken('exec', 'theirs'),
+      admin: await ground.makeToken('admin', 'theirs'),
+    }
     const last = new Set(['deleteTokensTokenId', 'postRunsRunIdApprove', 'deleteSandboxesSandboxId'])
     const refusedAnyway = new Set([
       'deleteSandboxesSandboxIdFiles',
@@ -144,9 +178,14 @@ describe('the identity matrix', () => {
       'postRunsRunIdCancel',
       'postRunsRunIdRevise',
     ])
-    expect(await outcomes([attach()], own)).toEqual([expect.stringMatching(/\/attach: 426 UPGRADE_REQUIRED$/)])
+    expect(await outcomes([attach()], own.exec)).toEqual([expect.stringMatching(/\/attach: 426 UPGRADE_REQUIRED$/)])
     const gentle = closed.filter(({ id }) => !last.has(id) && !refusedAnyway.has(id))
-    const told = await outcomes(samples([...gentle, ...closed.filter(({ id }) => last.has(id)).toReversed()]), own)
+    const told: string[] = []
+    for (const operation of [...gentle, ...closed.filter(({ id }) => last.has(id)).toReversed()]) {
+      const needed = neededFor(operation)
+      if (needed !== 'open') told.push(...(await outcomes(samples([operation]), own[needed])))
+    }
+    expect(told).toHaveLength(closed.length - refusedAnyway.size)
     expect(told.filter((line) => !/: 20[0-9]$/.test(line))).toEqual([])
   })
 })
