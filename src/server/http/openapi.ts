@@ -4,6 +4,7 @@ import { OpenAPIHono } from '@hono/zod-openapi'
 import { z } from 'zod'
 import { errorTable, type ErrorCode } from '../../errors/table.ts'
 import { problem, problemType } from './problem.ts'
+import { absentBody } from './request.ts'
 import type { AnswerSpec, NamedSchema, Route } from './route.ts'
 
 export type OpenApiDocument = ReturnType<OpenAPIHono['getOpenAPI31Document']>
@@ -131,10 +132,13 @@ function fieldsOf(schema: z.ZodType | undefined): readonly (readonly [string, un
 }
 
 function requestBodyOf({ body, rawBody }: Route, components: Map<string, NamedSchema>): JsonSchema {
-  if (body !== undefined)
-    return { requestBody: { required: false, content: { 'application/json': { schema: refer(body, components) } } } }
+  if (body !== undefined) {
+    const required = !body.schema.safeParse(absentBody).success
+    return { requestBody: { required, content: { 'application/json': { schema: refer(body, components) } } } }
+  }
   if (rawBody === undefined) return {}
-  return { requestBody: { required: true, content: { 'application/octet-stream': { schema: binary } } } }
+  // None is one of no bytes.
+  return { requestBody: { required: false, content: { 'application/octet-stream': { schema: binary } } } }
 }
 
 const binary = { type: 'string', format: 'binary' } as const

@@ -7,7 +7,10 @@ interface Operation {
   readonly description?: string
   readonly tags?: readonly string[]
   readonly parameters?: readonly { readonly name: string; readonly in: string; readonly required?: boolean }[]
-  readonly requestBody?: { readonly content?: Readonly<Record<string, { readonly schema?: unknown }>> }
+  readonly requestBody?: {
+    readonly required?: boolean
+    readonly content?: Readonly<Record<string, { readonly schema?: unknown }>>
+  }
   readonly responses?: Readonly<Record<string, { readonly description?: string }>>
 }
 
@@ -53,7 +56,7 @@ function operationHtml({ path, method, operation }: Placed): string {
     `${text(place)}${required === true ? ', required' : ''}`,
   ])
   const bodies = Object.entries(operation.requestBody?.content ?? {}).map(([type, { schema }]) => [
-    text(type),
+    `${text(type)}${operation.requestBody?.required === true ? ', required' : ''}`,
     link(schema),
   ])
   const answers = Object.entries(operation.responses ?? {}).map(([status, { description }]) => [

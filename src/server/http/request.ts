@@ -71,6 +71,8 @@ export interface ReadBody {
 }
 
 const noBytes = Buffer.alloc(0)
+/** What no body counts as, where one of JSON is taken: the schema of the route says whether that is enough. */
+export const absentBody: unknown = Object.freeze({})
 
 export async function readBody(
   incoming: IncomingMessage,
@@ -85,7 +87,7 @@ export async function readBody(
   const bytes = isAbsent ? noBytes : await readBytes(incoming, { maxBytes, share })
   const pace = createPace()
   const text = await decodeText(bytes)
-  const given = text === '' ? {} : await parseJson(text, limits)
+  const given = text === '' ? absentBody : await parseJson(text, limits)
   const value = check('body', route.body.schema, given)
   // What the route does with a long one comes in another turn than the check of it.
   await pace.rest()

@@ -22,20 +22,22 @@ const argvSchema = z.array(z.string().max(131_072)).min(1).max(10_000)
 
 const request = named(
   'CommandRequest',
-  z.strictObject({
-    command: z
-      .union([z.string().min(1).max(131_072), argvSchema])
-      .optional()
-      .describe('Text is run by the shell; a list is run as it is. Needed unless `argv` is given.'),
-    argv: argvSchema.optional().describe('Run as it is; no shell reads it.'),
-    cwd: z.string().min(1).max(4096).optional(),
-    env: environmentSchema.optional(),
-    secrets: secretsField.optional().describe('Values of vaults for this command only, when policy grants them.'),
-    timeoutMs: z.int().positive().optional(),
-    stdin: z.string().optional(),
-    stdinBase64: z.base64().optional(),
-    background: z.boolean().optional().describe('Answer at once; the output is followed by its events.'),
-  }),
+  z
+    .strictObject({
+      command: z
+        .union([z.string().min(1).max(131_072), argvSchema])
+        .optional()
+        .describe('Text is run by the shell; a list is run as it is. Needed unless `argv` is given.'),
+      argv: argvSchema.optional().describe('Run as it is; no shell reads it.'),
+      cwd: z.string().min(1).max(4096).optional(),
+      env: environmentSchema.optional(),
+      secrets: secretsField.optional().describe('Values of vaults for this command only, when policy grants them.'),
+      timeoutMs: z.int().positive().optional(),
+      stdin: z.string().optional(),
+      stdinBase64: z.base64().optional(),
+      background: z.boolean().optional().describe('Answer at once; the output is followed by its events.'),
+    })
+    .refine(({ command, argv }) => (command === undefined) !== (argv === undefined), 'needs either command or argv'),
 )
 const result = named('CommandResult', execSchema)
 const { stdout: _stdout, stderr: _stderr, ...told } = execSchema.shape
@@ -97,7 +99,7 @@ export const commandRoutes: RouteModule<{ readonly house: SandboxHouse }> = ({ h
       const { commands, id } = hostedFor(house, call.params.sandbox_id, call.principal)
       const { background, ...asked } = call.body
       const options = optionsOf(asked)
-      const command = commandIn(asked)
+      const command = (asked.command ?? asked.argv) as Command
       const follows = asksForEvents(call.header('accept'))
       if (!follows && background !== true)
         return json(200, execOutput(await commands.run(command, { ...options, signal: call.signal })))
@@ -159,13 +161,6 @@ export const commandRoutes: RouteModule<{ readonly house: SandboxHouse }> = ({ h
     },
   }),
 ]
-
-function commandIn({ command, argv }: Pick<z.infer<typeof request.schema>, 'command' | 'argv'>): Command {
-  const asked = command ?? argv
-  if (asked === undefined || (command !== undefined && argv !== undefined))
-    throw new GloveboxError('INVALID_INPUT', 'Cannot run the command: give either command or argv')
-  return asked as Command
-}
 
 /** What could not be run at all tells why, whenever it is asked for. */
 export function knownCommand(found: HostedCommand | undefined): HostedCommand {

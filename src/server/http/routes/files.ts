@@ -59,7 +59,8 @@ export const fileRoutes: RouteModule<{ readonly house: SandboxHouse }> = ({ hous
     tag,
     audit: 'file.write',
     summary: 'Write a file.',
-    description: 'The body is its bytes. It is replaced at once, or with `append` grows; missing directories are made.',
+    description:
+      'The body is its bytes; without one it has none. It is replaced at once, or with `append` grows; missing directories are made.',
     scope: 'exec',
     params: sandboxParams,
     query: z.strictObject({

@@ -4,7 +4,6 @@ import { policyValuesSchema } from '../../../contract/policy.ts'
 import { idSchema, newRunId, runRecordSchema, runStatuses } from '../../../contract/run.ts'
 import type { RunRow } from '../../../contract/store.ts'
 import { projectSchema } from '../../../contract/token.ts'
-import { GloveboxError } from '../../../errors/error.ts'
 import { readStanding } from '../../../runtime/runs/details.ts'
 import { approve, sendBack } from '../../../runtime/runs/review.ts'
 import { answerRun, cancelRun } from '../../../runtime/runs/words.ts'
@@ -30,32 +29,39 @@ const answerWaitMs = 5000
 
 export const runRequest = named(
   'RunRequest',
-  z.strictObject({
-    project: projectSchema.optional(),
-    prompt: z.string().min(1).max(500_000).optional().describe('Needed unless `revises` names a run.'),
-    command: z.array(z.string().max(131_072)).min(1).max(1000).optional().describe('No shell reads it.'),
-    executor: z.enum(['command', 'model']).optional(),
-    backend: z.string().min(1).max(50).optional(),
-    policy: policyValuesSchema.optional(),
-    env: environmentSchema.optional(),
-    deliverables: z
-      .array(
-        z.union([
-          z.string().min(1).max(4096),
-          z.strictObject({ path: z.string().min(1).max(4096), allowEmpty: z.boolean().optional() }),
-        ]),
-      )
-      .max(1000)
-      .optional(),
-    review: z.boolean().optional(),
-    title: z.string().min(1).max(500).optional(),
-    run_id: idSchema
-      .optional()
-      .describe('Default: one of chance. Ids are those of the whole server, so one that can be guessed may be taken.'),
-    session_id: idSchema.optional(),
-    task_id: idSchema.optional(),
-    revises: idSchema.optional().describe('A run that was sent back, and is done again.'),
-  }),
+  z
+    .strictObject({
+      project: projectSchema.optional(),
+      prompt: z.string().min(1).max(500_000).optional().describe('Needed unless `revises` names a run.'),
+      command: z.array(z.string().max(131_072)).min(1).max(1000).optional().describe('No shell reads it.'),
+      executor: z.enum(['command', 'model']).optional(),
+      backend: z.string().min(1).max(50).optional(),
+      policy: policyValuesSchema.optional(),
+      env: environmentSchema.optional(),
+      deliverables: z
+        .array(
+          z.union([
+            z.string().min(1).max(4096),
+            z.strictObject({ path: z.string().min(1).max(4096), allowEmpty: z.boolean().optional() }),
+          ]),
+        )
+        .max(1000)
+        .optional(),
+      review: z.boolean().optional(),
+      title: z.string().min(1).max(500).optional(),
+      run_id: idSchema
+        .optional()
+        .describe(
+          'Default: one of chance. Ids are those of the whole server, so one that can be guessed may be taken.',
+        ),
+      session_id: idSchema.optional(),
+      task_id: idSchema.optional(),
+      revises: idSchema.optional().describe('A run that was sent back, and is done again.'),
+    })
+    .refine(({ prompt, revises }) => prompt !== undefined || revises !== undefined, {
+      path: ['prompt'],
+      message: 'is needed unless `revises` names a run',
+    }),
 )
 export const runQuery = z.strictObject({
   ...pageQuery,
@@ -121,12 +127,7 @@ export const runRoutes: RouteModule<RunParts> = ({ runs, once, lister }) => {
         const { body, principal } = call
         const project = projectFor(principal, body.project)
         const revised = body.revises === undefined ? undefined : await runFor(runs, body.revises, principal)
-        const prompt = body.prompt ?? (revised === undefined ? undefined : '')
-        if (prompt === undefined)
-          throw new GloveboxError('INVALID_INPUT', 'Cannot start the run: there is no prompt', {
-            facts: { fields: ['prompt'] },
-          })
-        const { run_id: chosen, session_id: sessionId, task_id: taskId, revises: _revises, ...rest } = body
+        const { prompt = '', run_id: chosen, session_id: sessionId, task_id: taskId, revises: _revises, ...rest } = body
         const isChosen = chosen !== undefined
         const asked = { ...onceRequest(call, project, () => chosen ?? newRunId()), isChosen }
         const made = await once.perform(asked, async ({ subject: runId, ...bound }) => {
