@@ -16,6 +16,9 @@ export function readInstallation(stateDir: string): string {
   return readName(path) ?? placed(path, randomUUID())
 }
 
+/** Undefined where nothing was ever started under a name. */
+export const findInstallation = (stateDir: string): string | undefined => readName(placeIn(stateDir))
+
 /** Before anything is started under the name. */
 export function keepInstallation(stateDir: string, dataDir: string): void {
   const path = placeIn(stateDir)

@@ -4,27 +4,25 @@
 // never may. Knows nothing of sandboxes' users, of actions or of records.
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Backend, Boundary } from '../../contract/backend.ts'
 import type { SandboxId } from '../../contract/ids.ts'
 import type { HostPath } from '../../contract/mount.ts'
 import { GloveboxError, isGloveboxError } from '../../errors/error.ts'
-import { sweepScratch } from '../../process/scratch.ts'
 import { openSpawner } from '../../process/spawn.ts'
 import { startWarden, type Warden } from '../../process/warden.ts'
-import { sweepPlaceholders } from '../../guards/placeholders.ts'
 import { endContainersAfterUs, type AfterUs } from './after-us.ts'
-import { createBoundary, scratchRoot, type Assembled } from './assemble.ts'
+import { createBoundary, type Assembled } from './assemble.ts'
 import { capabilitiesFor } from './capabilities.ts'
-import { openDockerCli } from './cli.ts'
+import { openDockerCli, type DockerCli } from './cli.ts'
 import { compilePlan, keepsEnded } from './compile.ts'
-import { openContainers, type Containers, type Listed } from './containers.ts'
+import { openContainers } from './containers.ts'
 import { openEndings } from './ending.ts'
 import { findDocker, gatherFacts, type Missing } from './facts.ts'
 import { withImage } from './image-of-lasting.ts'
 import { holdImage, imageGone } from './image.ts'
 import { openLasting } from './lasting.ts'
-import { readInstallation } from '../../process/installation.ts'
+import { sweepLeftovers } from './leftovers.ts'
+import { findInstallation, readInstallation } from '../../process/installation.ts'
 import { checkImage, checkRuntime } from './operands.ts'
 import { probeDocker } from './probe.ts'
 import { watchDocker } from './watched.ts'
@@ -65,9 +63,14 @@ export async function openBackend(options: DockerOptions): Promise<Backend> {
     socket: socketIn(options.operatorEnv),
   })
   if ('reason' in facts) {
-    circuit.close()
-    spawner.close()
-    return unavailableBackend(facts, { cli: found.path })
+    const swept = facts.version === undefined ? Promise.resolve() : sweepOnce(cli, stateDir)
+    const closed = swept
+      .catch(() => {})
+      .finally(() => {
+        circuit.close()
+        spawner.close()
+      })
+    return { ...unavailableBackend(facts, { cli: found.path }), close: () => closed }
   }
   const containers = openContainers(cli, { installation: readInstallation(stateDir) })
   const endings = openEndings(containers)
@@ -79,9 +82,7 @@ export async function openBackend(options: DockerOptions): Promise<Backend> {
   const destroying = new Map<SandboxId, Promise<void>>()
   // Nothing runs in these any more, and Docker takes longer to clear one away than to start it.
   const clearing = new Map<SandboxId, Promise<void>>()
-  const closing = new AbortController()
-  const sweeping = sweepLeftovers(stateDir, containers, closing.signal)
-  sweeping.catch(() => {})
+  const sweep = sweepLeftovers({ stateDir, containers })
   const title = `glovebox-keeper-${randomUUID()}`
   let warden: Warden | undefined
   let afterUs: AfterUs | undefined
@@ -136,8 +137,7 @@ export async function openBackend(options: DockerOptions): Promise<Backend> {
       return begun
     },
     async close() {
-      closing.abort()
-      await sweeping.catch(() => {})
+      await sweep.close()
       await Promise.all(clearing.values())
       warden?.dismiss()
       afterUs?.dismiss()
@@ -154,28 +154,12 @@ function socketIn(env: DockerOptions['operatorEnv'] = {}): string | undefined {
   return host.startsWith('unix://') ? host.slice('unix://'.length) : undefined
 }
 
-/** What a process that was killed has left: its containers first, since what runs in them may hold the rest. */
-async function sweepLeftovers(stateDir: string, containers: Containers, signal: AbortSignal): Promise<void> {
-  const isOrphan = ({ orphaned, lasting }: Listed): boolean => orphaned && lasting === undefined
-  for (;;) {
-    const orphans = (await listed(containers, signal)).filter(isOrphan)
-    if (await containers.remove(...orphans.map(({ name }) => name))) break
-    await delay(sweepAgainMs, undefined, { ref: false, signal })
-  }
-  await sweepPlaceholders(stateDir)
-  sweepScratch(scratchRoot(stateDir))
+/** A daemon that answers takes away what is left of us, whatever it lacks for more. */
+async function sweepOnce(cli: DockerCli, stateDir: string): Promise<void> {
+  const installation = findInstallation(stateDir)
+  if (installation === undefined) return
+  await sweepLeftovers({ stateDir, containers: openContainers(cli, { installation }) }).close()
 }
-
-/** A daemon that went just now is asked again: nobody else looks for them before the next start. */
-async function listed(containers: Containers, signal: AbortSignal): Promise<readonly Listed[]> {
-  for (;;) {
-    const found = await containers.list().catch(() => undefined)
-    if (found !== undefined) return found
-    await delay(sweepAgainMs, undefined, { ref: false, signal })
-  }
-}
-
-const sweepAgainMs = 2000
 
 function unavailableBackend(
   { reason, fix, version }: Missing,
