@@ -1,18 +1,10 @@
 // SQLite: locked, killed, torn and damaged. What was answered is there, or the file is put aside and says so.
-import {
-  copyFileSync,
-  existsSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  truncateSync,
-  writeFileSync,
-} from 'node:fs'
+import { copyFileSync, existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { execRow, tokenRow } from '../conformance/store/subject.ts'
 import { holdLock, killedWriter, storeGround, type StoreGround } from './store-ground.ts'
+import { committedBefore, framesIn } from './write-ahead-log.ts'
 
 let ground: StoreGround
 beforeEach(() => {
@@ -88,58 +80,106 @@ describe('a server that was killed', () => {
 })
 
 describe('a write-ahead log', () => {
-  /** A database whose newest rows are in the log alone, with its rows in the order in which they were answered for. */
-  const unfinished = async (): Promise<readonly string[]> => {
-    // No more than that: with many more the log is begun anew, and its second half is what was written before.
-    const answered = await killedWriter(ground.file, { afterRows: 60, thenWaits: true })
-    expect(answered).toHaveLength(60)
-    expect(statSync(`${ground.file}-wal`).size).toBeGreaterThan(0)
-    return answered
+  interface Unfinished {
+    /** In the file itself, and so there whatever becomes of the log. */
+    readonly checkpointed: readonly string[]
+    /** In the log alone. */
+    readonly logged: readonly string[]
+    readonly file: Buffer
+    readonly log: Buffer
   }
-  /** How many of the answered rows are there; those that are must be the first ones. */
-  const survivors = async (answered: readonly string[]): Promise<number> => {
-    const store = await ground.open()
-    expect(store.quarantined).toBeUndefined()
-    const found = await Promise.all(answered.map(async (id) => (await store.execs.find(id)) !== undefined))
-    await store.close()
-    const count = found.filter(Boolean).length
-    // Rows of one group commit come or go together, in whatever order they were told.
-    expect(found.slice(0, Math.max(0, count - 8))).toEqual(Array.from({ length: Math.max(0, count - 8) }, () => true))
-    return count
+
+  /** A database that was closed in good order, and went on until its writer was killed. */
+  const unfinished = async (): Promise<Unfinished> => {
+    const checkpointed = await killedWriter(ground.file, { afterRows: 20, thenWaits: true })
+    await ground.release(await ground.open())
+    expect(statSync(`${ground.file}-wal`, { throwIfNoEntry: false })?.size ?? 0).toBe(0)
+    // No more than that: with many more the log is begun anew, and its second half is what was written before.
+    const logged = await killedWriter(ground.file, { afterRows: 60, thenWaits: true })
+    expect([checkpointed, logged].map((rows) => rows.length)).toEqual([20, 60])
+    const [file, log] = [readFileSync(ground.file), readFileSync(`${ground.file}-wal`)]
+    // By the bytes alone: what is asked below is told by the log.
+    expect(checkpointed.filter((id) => !file.includes(id))).toEqual([])
+    expect(logged.filter((id) => file.includes(id) || !log.includes(id))).toEqual([])
+    return { checkpointed, logged, file, log }
+  }
+
+  /** All that is there with this log beside the file. Undefined: with none. Elsewhere: SQLite remembers what it knows of a file that is open. */
+  const rowsWith = async (
+    { file }: Unfinished,
+    log: Buffer | undefined,
+    shared?: Buffer,
+  ): Promise<readonly string[]> => {
+    const copy = storeGround()
+    try {
+      writeFileSync(copy.file, file)
+      if (log !== undefined) writeFileSync(`${copy.file}-wal`, log)
+      if (shared !== undefined) writeFileSync(`${copy.file}-shm`, shared)
+      const store = await copy.open()
+      expect(store.quarantined).toBeUndefined()
+      const { rows, next } = await store.execs.list({}, { limit: 1000 })
+      expect(next).toBeNull()
+      return rows.map(({ exec_id }) => exec_id).toSorted()
+    } finally {
+      await copy.close()
+    }
+  }
+  const all = ({ checkpointed, logged }: Unfinished): readonly string[] => [...checkpointed, ...logged].toSorted()
+  /** Those of which the log holds the whole transaction before this place, and no others. */
+  const whole = ({ checkpointed, logged, log }: Unfinished, before: number): readonly string[] => {
+    const committed = log.subarray(0, committedBefore(framesIn(log), before))
+    return [...checkpointed, ...logged.filter((id) => committed.includes(id))].toSorted()
+  }
+  /** In the header of a frame, in its page, at its end, and in the middle of all. */
+  const places = ({ log }: Unfinished): readonly number[] => {
+    const frames = framesIn(log)
+    const commits = frames.filter(({ isCommit }) => isCommit)
+    // The control: several transactions of several frames, so that there is something to lose and something to keep.
+    expect(commits.length).toBeGreaterThan(4)
+    expect(frames.length).toBeGreaterThan(commits.length)
+    const [second, last] = [commits[1]!, commits.at(-1)!]
+    return [commits[0]!.begin + 5, second.begin + 30, second.end - 1, second.end + 1, log.length >> 1, last.end - 1]
   }
 
   it('with garbage at its end loses nothing', async () => {
-    const answered = await unfinished()
-    const wal = readFileSync(`${ground.file}-wal`)
-    writeFileSync(`${ground.file}-wal`, Buffer.concat([wal, Buffer.alloc(10_000, 0xa5)]))
-    expect(await survivors(answered)).toBe(answered.length)
+    const database = await unfinished()
+    expect(await rowsWith(database, Buffer.concat([database.log, Buffer.alloc(10_000, 0xa5)]))).toEqual(all(database))
   })
 
-  it('that was cut short opens at its last whole transaction', async () => {
-    const answered = await unfinished()
-    truncateSync(`${ground.file}-wal`, Math.floor(statSync(`${ground.file}-wal`).size / 2))
-    expect(await survivors(answered)).toBeLessThan(answered.length)
+  it('that was cut short opens at its last whole transaction: all rows of those before, and none of another', async () => {
+    const database = await unfinished()
+    const counts = new Set<number>()
+    for (const place of places(database)) {
+      const rows = await rowsWith(database, database.log.subarray(0, place))
+      expect([place, rows]).toEqual([place, whole(database, place)])
+      counts.add(rows.length)
+    }
+    expect(counts.has(all(database).length)).toBe(false)
+    expect(counts.size).toBeGreaterThan(2)
   })
 
-  it('with a flipped bit opens at the last whole transaction before it', async () => {
-    const answered = await unfinished()
-    const wal = readFileSync(`${ground.file}-wal`)
-    const place = Math.floor(wal.length / 2)
-    wal[place] = wal[place]! ^ 1
-    writeFileSync(`${ground.file}-wal`, wal)
-    expect(await survivors(answered)).toBeLessThan(answered.length)
+  it('with a flipped bit opens at the last whole transaction before it: all rows of those, and none behind', async () => {
+    const database = await unfinished()
+    const counts = new Set<number>()
+    for (const place of places(database)) {
+      const log = Buffer.from(database.log)
+      log[place] = log[place]! ^ 1
+      const rows = await rowsWith(database, log)
+      expect([place, rows]).toEqual([place, whole(database, place)])
+      counts.add(rows.length)
+    }
+    expect(counts.has(all(database).length)).toBe(false)
+    expect(counts.size).toBeGreaterThan(2)
   })
 
-  it('that is gone leaves the last checkpoint', async () => {
-    const answered = await unfinished()
-    for (const part of ['-wal', '-shm']) rmSync(`${ground.file}${part}`)
-    expect(await survivors(answered)).toBeLessThanOrEqual(answered.length)
+  it('that is gone leaves exactly the last checkpoint', async () => {
+    const database = await unfinished()
+    expect(await rowsWith(database, undefined)).toEqual(database.checkpointed.toSorted())
   })
 
   it('is found again when its shared memory is garbage', async () => {
-    const answered = await unfinished()
-    writeFileSync(`${ground.file}-shm`, Buffer.alloc(32_768, 0x5a))
-    expect(await survivors(answered)).toBe(answered.length)
+    const database = await unfinished()
+    expect(await rowsWith(database, database.log, Buffer.alloc(32_768, 0x5a))).toEqual(all(database))
   })
 })
 
