@@ -59,6 +59,8 @@ export interface GroundOptions {
   /** Go on in the place of an earlier server. */
   readonly place?: string
   readonly token?: string
+  /** A program with its arguments that hands over to the server. */
+  readonly through?: readonly string[]
 }
 
 export async function startServer(options: GroundOptions = {}): Promise<ServerGround> {
@@ -69,6 +71,7 @@ export async function startServer(options: GroundOptions = {}): Promise<ServerGr
   const server = start(['serve', '--port', '0', '--data', data, '--json', ...(options.flags ?? [])], {
     cwd: directory,
     env,
+    ...(options.through === undefined ? {} : { through: options.through }),
   })
   let log = ''
   server.child.stderr?.on('data', (chunk: Buffer) => (log += chunk.toString()))

@@ -108,15 +108,23 @@ const swapped = ({ maskedName }: Target): GloveboxError =>
   })
 
 function cannotHold({ maskedName }: Target, error: unknown): GloveboxError {
+  const about = {
+    operatorDetail: error instanceof Error ? error.message : String(error),
+    facts: { name: maskedName },
+    cause: error,
+  }
+  if (hasCode(error, 'ENOSPC', 'EDQUOT'))
+    return new GloveboxError('NO_SPACE', `Cannot protect ${maskedName}: no space is left for a placeholder`, {
+      hint: 'Free space on the disk of the mount.',
+      ...about,
+    })
   const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
   return new GloveboxError(
     'NOT_PERMITTED',
     `Cannot protect ${maskedName}: no placeholder can be made for it (${code})`,
     {
       hint: `mount the directory read-only, or make ${maskedName} yourself, or let the operator give up its protection (policy.unprotect)`,
-      operatorDetail: error instanceof Error ? error.message : String(error),
-      facts: { name: maskedName },
-      cause: error,
+      ...about,
     },
   )
 }

@@ -64,8 +64,10 @@ export interface ChangeWatch {
 
 /** Settles when the state before the first action is known and written to archive/base.json. */
 export async function openChangeWatch(options: ChangeWatchOptions): Promise<ChangeWatch> {
-  const trees = new Trees(options)
+  let trees: Trees
   try {
+    // It asks the filesystem how finely it tells times, by a file.
+    trees = new Trees(options)
     const { changes: _, ...found } = await trees.look({})
     writeStart(options.directory, {
       ...found,

@@ -5,6 +5,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { placeIn } from '../../runs/layout.ts'
+import { asStorageError } from '../../runs/storage-error.ts'
 import type { MountRequest } from '../mount-text.ts'
 
 const guestDirectory = '/prompt'
@@ -15,7 +16,11 @@ export const guestPromptFile = `${guestDirectory}/${fileName}`
 
 export function showPrompt(directory: string, prompt: string): MountRequest {
   const place = join(placeIn(directory, 'archive'), 'prompt')
-  mkdirSync(place, { mode: 0o755 })
-  writeFileSync(join(place, fileName), prompt, { flag: 'wx', mode: 0o444 })
+  try {
+    mkdirSync(place, { mode: 0o755 })
+    writeFileSync(join(place, fileName), prompt, { flag: 'wx', mode: 0o444 })
+  } catch (error) {
+    throw asStorageError(error, 'show the prompt to the guest')
+  }
   return { guestPath: guestDirectory, hostPath: place, mode: 'ro' }
 }

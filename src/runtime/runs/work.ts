@@ -4,6 +4,7 @@ import type { Backend } from '../../contract/backend.ts'
 import type { Assignment, Outcome } from '../../contract/executor.ts'
 import { isGloveboxError } from '../../errors/error.ts'
 import type { Run } from '../../runs/run.ts'
+import { asStorageError, isNoSpace } from '../../runs/storage-error.ts'
 import { guestName } from './compose.ts'
 import { bringIn, type Input } from './inputs.ts'
 import { openMailbox, type MailboxOptions } from './mailbox.ts'
@@ -127,7 +128,9 @@ async function withinGrace(executing: Promise<Outcome>, signal: AbortSignal): Pr
   }
 }
 
-function failure(error: unknown, signal: AbortSignal): Worked {
+function failure(thrown: unknown, signal: AbortSignal): Worked {
+  // Also of what nobody has expected to meet a full disk: that is the operator's, and no fault of ours.
+  const error = isNoSpace(thrown) ? asStorageError(thrown, 'go on with the run') : thrown
   if (signal.aborted && isGloveboxError(error) && error.code === 'CANCELLED') return { outcome: cancelled }
   const isOurs = isGloveboxError(error)
   const reason = !isOurs ? 'internal' : error.code === 'NO_SPACE' ? 'disk_full' : error.code.toLowerCase()
