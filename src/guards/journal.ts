@@ -2,7 +2,7 @@
 // what a killed process left. One file per sandbox. Replaced whole: temporary name, then rename.
 // Promises that a journal is read as it was written or reported as unreadable; never guessed at.
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, renameSync, unlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isSandboxId, type SandboxId } from '../contract/ids.ts'
 import { GloveboxError } from '../errors/error.ts'
@@ -56,8 +56,14 @@ export function underLock<T>(stateDir: string, work: () => Promise<T>): Promise<
 export function writeJournal(stateDir: string, journal: Journal): void {
   const path = pathOf(stateDir, journal.sandboxId)
   const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`
-  writeFileSync(temporary, JSON.stringify(journal), { flag: 'wx', mode: 0o600 })
-  renameSync(temporary, path)
+  try {
+    writeFileSync(temporary, JSON.stringify(journal), { flag: 'wx', mode: 0o600 })
+    renameSync(temporary, path)
+  } catch (error) {
+    // It would keep the very room that was missing.
+    rmSync(temporary, { force: true })
+    throw error
+  }
 }
 
 export function findJournal(stateDir: string, sandboxId: SandboxId): Journal | undefined {

@@ -19,6 +19,7 @@ import { agreeOnKinds, closeParents, lay, type AfterStep, type Finding } from '.
 import { isSame, type Identified } from './placing/remove.ts'
 import { sweepEntries, type Kept } from './placing/sweep.ts'
 import { locate, startAt } from './placing/walk.ts'
+import { holdReserve, withReserve } from './reserve.ts'
 
 export interface ProtectedName {
   readonly name: string
@@ -82,6 +83,7 @@ export async function layPlaceholders(options: LayOptions): Promise<readonly Pla
     const before = findJournal(stateDir, sandboxId) ?? { sandboxId, owner, entries: [] }
     const journal = limitGroup === undefined ? before : { ...before, limitGroup }
     const found: Finding[] = []
+    holdReserve(stateDir)
     try {
       for (const root of roots) findAll(root, placeholderTest(all), found)
       const findings = agreeOnKinds(found)
@@ -144,7 +146,7 @@ export interface LiftReport {
 
 /** Removes those that no other sandbox uses. Idempotent. What could not be removed stays in the journal for the sweep. */
 export async function liftPlaceholders(sandboxId: SandboxId, stateDir: string): Promise<LiftReport> {
-  return underLock(stateDir, () => liftUnlocked(sandboxId, stateDir))
+  return withReserve(stateDir, () => underLock(stateDir, () => liftUnlocked(sandboxId, stateDir)))
 }
 
 async function liftUnlocked(sandboxId: SandboxId, stateDir: string): Promise<LiftReport> {
@@ -168,20 +170,22 @@ function withoutGoneGroup(journal: Journal): Journal {
 }
 
 /** Takes away what processes that are gone have left. */
-export async function sweepPlaceholders(stateDir: string): Promise<SweepReport> {
-  return underLock(stateDir, async () => {
-    const { journals, unreadable } = listJournals(stateDir)
-    const isDead = new Map(journals.map((journal) => [journal, !isAlive(journal.owner)]))
-    const live = journals.filter((journal) => isDead.get(journal) === false)
-    const report = { swept: [] as SandboxId[], removed: 0, kept: [] as Kept[], unreadable }
-    for (const journal of journals.filter((each) => isDead.get(each))) {
-      const outcome = sweepEntries(journal, live)
-      settleJournal(stateDir, { ...journal, entries: outcome.remaining })
-      report.swept.push(journal.sandboxId)
-      report.removed += outcome.removed
-      report.kept.push(...outcome.kept)
-    }
-    removeTornJournals(stateDir)
-    return report
-  })
+export function sweepPlaceholders(stateDir: string): Promise<SweepReport> {
+  return withReserve(stateDir, () => underLock(stateDir, () => sweepUnlocked(stateDir)))
+}
+
+async function sweepUnlocked(stateDir: string): Promise<SweepReport> {
+  const { journals, unreadable } = listJournals(stateDir)
+  const isDead = new Map(journals.map((journal) => [journal, !isAlive(journal.owner)]))
+  const live = journals.filter((journal) => isDead.get(journal) === false)
+  const report = { swept: [] as SandboxId[], removed: 0, kept: [] as Kept[], unreadable }
+  for (const journal of journals.filter((each) => isDead.get(each))) {
+    const outcome = sweepEntries(journal, live)
+    settleJournal(stateDir, { ...journal, entries: outcome.remaining })
+    report.swept.push(journal.sandboxId)
+    report.removed += outcome.removed
+    report.kept.push(...outcome.kept)
+  }
+  removeTornJournals(stateDir)
+  return report
 }
