@@ -13,6 +13,8 @@ export interface FuzzReport {
   readonly faults: readonly string[]
   /** By the server's own doing. */
   readonly longestLagMs: number
+  /** As far as it was work and no wait. */
+  readonly longestComputedMs: number
   /** The requests among which its loop stood still for longer than it may. */
   readonly lags: readonly string[]
   /** At its largest. */
@@ -158,10 +160,12 @@ export async function fuzz(
   await using lag = watchLag(ground)
   await lag.ask()
   const lags: string[] = []
-  let [requests, longestLagMs, grownMiB] = [0, 0, 0]
-  const noteLag = ({ ms, during }: Lag): void => {
+  let [requests, longestLagMs, longestComputedMs, grownMiB] = [0, 0, 0, 0]
+  const noteLag = ({ ms, computedMs, during }: Lag): void => {
     longestLagMs = Math.max(longestLagMs, ms)
-    if (ms >= mostLagMs) lags.push(`${Math.round(ms)} ms in one of: ${during.join('\n  ')}`)
+    longestComputedMs = Math.max(longestComputedMs, computedMs)
+    if (ms >= mostLagMs)
+      lags.push(`${Math.round(ms)} ms (${Math.round(computedMs)} at work) in one of: ${during.join('\n  ')}`)
   }
   while ((performance.now() < until || requests < (options.leastRequests ?? 0)) && faults.length < 10) {
     const asked = isDue(requests, options.largeEach) ? aLarge(chance, objects) : anOdd(chance, operations, objects)
@@ -185,7 +189,7 @@ export async function fuzz(
     noteLag(await lag.ask())
     grownMiB = Math.max(grownMiB, memoryMiB(ground) - before)
   }
-  return { requests, byStatus, faults, longestLagMs, lags, grownMiB }
+  return { requests, byStatus, faults, longestLagMs, longestComputedMs, lags, grownMiB }
 }
 
 const askedEach = 20

@@ -9,6 +9,8 @@ import type { ServerGround } from './server-ground.ts'
 
 export interface Lag {
   readonly ms: number
+  /** So much of it at most was work of its own; the rest is a wait for the disk. No other program of the machine can make it longer. */
+  readonly computedMs: number
   /** Where it may have been. */
   readonly during: readonly string[]
 }
@@ -23,6 +25,7 @@ interface Asked {
   readonly what: string
   readonly tookMs: number
   readonly awayMs: number
+  readonly ranMs: number
 }
 
 /** How often the server looks at its loop; it tells that time, too. */
@@ -40,13 +43,18 @@ export function watchLag({ call, server, directory }: ServerGround): LagWatch {
     // One between two requests is found at the beginning of the next, which is a part of it.
     const possible = suspects.length === 0 ? since : suspects
     since = []
-    const ms = Math.max(0, ...possible.map(({ awayMs }) => stoodMs - awayMs))
-    return { ms, during: possible.map(({ what }) => what) }
+    const longest = (of: (asked: Asked) => number): number => Math.max(0, ...possible.map(of))
+    return {
+      ms: longest(({ awayMs }) => stoodMs - awayMs),
+      computedMs: longest(({ awayMs, ranMs }) => Math.min(stoodMs - awayMs, ranMs)),
+      during: possible.map(({ what }) => what),
+    }
   }
   const begin: LagWatch['begin'] = (what) => {
-    const [begun, before] = [performance.now(), awayMs()]
+    const [begun, before, ranBefore] = [performance.now(), awayMs(), ranMs(server.child.pid)]
     return (answer) => {
-      since.push({ what, tookMs: performance.now() - begun, awayMs: awayMs() - before })
+      const [tookMs, ran] = [performance.now() - begun, ranMs(server.child.pid) - ranBefore]
+      since.push({ what, tookMs, awayMs: awayMs() - before, ranMs: ran })
       return lagIn(answer)
     }
   }
@@ -100,7 +108,13 @@ const ticksMs = 10
 
 /** How long its first thread has waited for a processor, and how long the host has kept processors from this machine. */
 function withoutProcessorMs(pid: number | undefined): number {
-  const [, waitedNs] = readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ')
+  const [, waitedNs] = scheduled(pid)
   const [, , , , , , , , stolen] = (readFileSync('/proc/stat', 'utf8').split('\n', 1)[0] ?? '').split(/\s+/)
   return Number(waitedNs) / 1e6 + Number(stolen) * ticksMs
 }
+
+const ranMs = (pid: number | undefined): number => Number(scheduled(pid)[0]) / 1e6
+
+/** Of its first thread, in nanoseconds: how long it has had a processor, and how long it has waited for one. */
+const scheduled = (pid: number | undefined): readonly string[] =>
+  readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ')
