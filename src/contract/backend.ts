@@ -61,8 +61,17 @@ export interface Plan {
   readonly mounts: readonly string[]
   /** Rules of the system-call filter (or its equivalent), in words. */
   readonly filter: readonly string[]
+  /** What commands are run in, and nothing else under that name. Absent: the host's own system. */
+  readonly image?: BackendImage
   readonly enforced: readonly Enforced[]
   readonly notEnforced: readonly NotEnforced[]
+}
+
+/** A name may be given to another image at any time; an id may not. */
+export interface BackendImage {
+  /** As it was asked for. */
+  readonly name: string
+  readonly id: string
 }
 
 export interface Backend {
@@ -76,6 +85,9 @@ export interface Backend {
   /** What it runs commands with was there when it was opened, and is known to be gone: it refuses what is new until that is back. Asks
    * nobody. Absent: that never happens. */
   isGone?(): boolean
+  /** Before a plan that is to be carried out: what commands run with is looked for again where it is known to be gone, and
+   * BACKEND_UNAVAILABLE where there is none. Absent: it never goes. */
+  ready?(): Promise<void>
   /** Law: compile is pure; the same spec gives the same plan. */
   compile(spec: SandboxSpec): Plan
   create(id: SandboxId, plan: Plan): Promise<Boundary>

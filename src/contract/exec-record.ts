@@ -138,7 +138,10 @@ export const execRecordSchema = z.strictObject({
   task_id: z.string().nullable(),
   conversation_id: z.string().nullable(),
   skill_id: z.string().nullable(),
+  /** What it asked for; from its beginning on, what it runs in. Null where that is the host's own system. */
   image: z.string().nullable(),
+  /** Which one had that name when it began. */
+  image_id: z.string().nullable().default(null),
   cmd: z.string(),
   args: z.array(z.string()),
   cwd: z.string().nullable(),
@@ -168,6 +171,8 @@ export type ExecRecord = z.infer<typeof execRecordSchema>
 /** meta.json. Law: meta.json says of an exec what its row says. */
 export const execMetaSchema = execRecordSchema.extend({
   layout: z.literal(1),
+  /** Not the server's own. */
+  image_asked: z.string().nullable().default(null),
   /** What the backend calls the boundary. */
   boundary_id: z.string().nullable(),
   /** What the guest saw, and where it lies below the workspace's root. */

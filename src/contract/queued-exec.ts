@@ -13,6 +13,7 @@ export const queuedExec = {
   owner: null,
   fence: 0,
   backend: null,
+  image_id: null,
   boundary_id: null,
   cancel_requested_at: null,
 } as const satisfies Partial<ExecRow>

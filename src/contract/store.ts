@@ -5,6 +5,7 @@
 import type { Claim, IdempotencyTable, IdempotentRequest } from './idempotency.ts'
 import type { ExecId } from './ids.ts'
 import type { Leases } from './lease.ts'
+import type { OwnerTable } from './owner.ts'
 import type { RunStatus } from './run.ts'
 import type { StoreHealth } from './store-health.ts'
 
@@ -60,7 +61,12 @@ export interface ExecRow {
   readonly task_id: string | null
   readonly conversation_id: string | null
   readonly skill_id: string | null
+  /** What was asked for; from its beginning on, what it runs in. Null: the host's own system, or it has not begun and asks for none. */
   readonly image: string | null
+  /** Which one had that name. Null where it has not begun, or runs in no image. */
+  readonly image_id: string | null
+  /** An exec that goes back into the queue is as it came. */
+  readonly image_asked: string | null
   readonly cmd: string
   readonly args: readonly string[]
   readonly cwd: string | null
@@ -79,7 +85,7 @@ export interface ExecRow {
   readonly stderr_truncated: boolean
 
   readonly created_at: Timestamp
-  /** Who works on it, or alone may: see `OwnerRow`. Null in the queue where any server may take it. */
+  /** Who works on it, or alone may: see `OwnerRow` in owner.ts. Null in the queue where any server may take it. */
   readonly owner: string | null
   /** Law: the fence of an exec only grows, and a writer with an older one changes nothing. */
   readonly fence: number
@@ -95,6 +101,7 @@ export type ExecChange = Partial<
     ExecRow,
     | 'status'
     | 'image'
+    | 'image_id'
     | 'exit_code'
     | 'error_reason'
     | 'started_at'
@@ -176,26 +183,6 @@ export interface ExecTable {
    * that has ended does not begin again. Law: restoring twice is restoring once.
    */
   restore(rows: readonly ExecRow[]): Promise<void>
-}
-
-/**
- * A living server. Its `beat` counts up while it lives; whether it does is told by whoever sees the count stand still on
- * their own monotonic clock, never by comparing times of day.
- */
-export interface OwnerRow {
-  readonly owner: string
-  /** Facts that let a neighbour on the same machine tell at once: boot id, pid, start time. */
-  readonly facts: Readonly<Record<string, unknown>>
-  readonly beat: number
-  readonly created_at: Timestamp
-}
-
-export interface OwnerTable {
-  add(owner: Omit<OwnerRow, 'beat'>): Promise<void>
-  /** The new count. Undefined: the owner was declared dead, and must stop what it does under this name. */
-  beat(owner: string): Promise<number | undefined>
-  list(): Promise<readonly OwnerRow[]>
-  remove(owner: string): Promise<void>
 }
 
 export const tokenScopes = ['read', 'exec', 'admin'] as const

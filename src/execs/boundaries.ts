@@ -1,5 +1,6 @@
 // What this room knows of sandboxes: it asks for one that shows three directories, has one command run in it, and is told how
 // the command ended. Who makes it, and with what, is handed in.
+import type { BackendImage } from '../contract/backend.ts'
 import type { Ended } from '../contract/exec.ts'
 import type { PolicyValues, ResolvedPolicy } from '../contract/policy.ts'
 import type { Redaction } from '../contract/redaction.ts'
@@ -10,6 +11,7 @@ export interface BoundaryRequest {
   readonly execId: string
   readonly mounts: readonly ExecMount[]
   readonly values: PolicyValues
+  /** Null: the backend's own, if it has any. */
   readonly image: string | null
   readonly argv: readonly [string, ...string[]]
   readonly cwd: string
@@ -36,6 +38,8 @@ export interface Beginning extends Following {
 /** A boundary that is planned, and not made before its command is run. */
 export interface Prepared {
   readonly boundaryId: string
+  /** In what it will run, and in nothing else. Null: in the host's own system. */
+  readonly image: BackendImage | null
   /** Once. Rejects where nothing has run. */
   run(beginning: Beginning): Promise<Ended>
   /** Ends everything inside, and takes away what the boundary put into the mounts. */

@@ -45,6 +45,7 @@ export function someRow(change: Partial<ExecRow> = {}): ExecRow {
     conversation_id: null,
     skill_id: null,
     image: null,
+    image_asked: null,
     cmd: 'bash',
     args: ['-lc', 'true'],
     cwd: '/workspace/work',

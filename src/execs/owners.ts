@@ -1,7 +1,8 @@
 // This server among others: it says that it lives, and finds out which others do not. A server on the same machine is looked
 // at; of any other it is known only that its heartbeats have stopped, counted on our own clock and never by the time of day.
 // One that others believed dead goes on under another name: what they still do to the old one is not done to it.
-import type { OwnerRow, Store } from '../contract/store.ts'
+import type { OwnerRow } from '../contract/owner.ts'
+import type { Store } from '../contract/store.ts'
 import { parseHolder, formatHolder, isDead, thisHolder, type Holder } from '../paths/holder.ts'
 import { oneAtATime } from './one-at-a-time.ts'
 import { openSilences } from './silence.ts'

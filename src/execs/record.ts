@@ -18,6 +18,7 @@ export function recordOf(row: ExecRow): ExecRecord {
     conversation_id: row.conversation_id,
     skill_id: row.skill_id,
     image: row.image,
+    image_id: row.image_id,
     cmd: row.cmd,
     args: [...row.args],
     cwd: row.cwd,
@@ -43,6 +44,7 @@ export function recordOf(row: ExecRow): ExecRecord {
 export const metaOf = (root: string, row: ExecRow): ExecMeta => ({
   ...recordOf(row),
   layout: 1,
+  image_asked: row.image_asked,
   boundary_id: row.boundary_id,
   mounts: mountsOf(root, row).map((mount) => ({ ...mount, host_path: relative(root, mount.host_path) })),
 })
@@ -56,6 +58,8 @@ export function rowFrom(meta: ExecMeta): ExecRow {
   const isOpen = meta.status === 'QUEUED' || meta.status === 'RUNNING'
   return {
     ...own,
+    // Records of an earlier version say no more than what was asked for, nor do those of execs that have not begun.
+    image_asked: meta.image_id === null ? meta.image : meta.image_asked,
     exec_id: meta.exec_id as ExecId,
     status: isOpen ? 'RUNNING' : meta.status,
     owner: isOpen ? unknownOwner : null,

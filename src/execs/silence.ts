@@ -1,7 +1,7 @@
 // For how long other servers have been silent, on our own clock. Silence says something only while we hear: after a time in which
 // nobody could look, because the store was away or this process stood still, everybody is listened to anew.
 import { performance } from 'node:perf_hooks'
-import type { OwnerRow } from '../contract/store.ts'
+import type { OwnerRow } from '../contract/owner.ts'
 
 export interface Silences {
   /** Those of them whose beat has stood still for longer than the grace, and was looked at all the while. */

@@ -32,6 +32,7 @@ export const stage = (perform: Play = play): Boundaries => ({
   checkImage: async () => {},
   prepare: async ({ argv, execId }) => ({
     boundaryId: `sbx_${execId}`,
+    image: null,
     run: (following) => perform(argv[2] ?? '', following),
     close: async () => {},
   }),

@@ -228,6 +228,7 @@ function newRow({ now, self }: SubmitParts, { request, project }: Asked, checked
     conversation_id: request.task_ref?.conversation_id ?? null,
     skill_id: request.skill_id ?? null,
     image: request.image ?? null,
+    image_asked: request.image ?? null,
     cmd: checked.cmd,
     args: checked.args,
     cwd: checked.cwd,

@@ -192,7 +192,9 @@ async function runCommand(parts: WorkParts, row: ExecRow, task: Task, outputs: O
     markStarting(root, row, prepared.boundaryId)
     // Before anything is made, and synced: whoever finds no boundary's name here knows that nothing has run, also behind a power cut or
     // the end of the database.
-    const change = { backend: boundaries.backend, boundary_id: prepared.boundaryId }
+    const { boundaryId: boundary_id, image } = prepared
+    const ranIn = { image: image?.name ?? null, image_id: image?.id ?? null }
+    const change = { backend: boundaries.backend, boundary_id, ...ranIn }
     // Nothing has run yet, and said twice it is the same.
     const update = () => store.execs.update(row.exec_id, task.row.fence, change)
     const isOurs = await patiently(() => inTurn(task, update), parts.hurried)

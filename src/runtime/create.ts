@@ -155,6 +155,7 @@ export async function planSandbox(options: CreateOptions, resolve = resolvePolic
     const projects = options.home === 'scratch' ? [] : mounts
     if (member !== undefined) await othersFirst()
     const home = await prepareHome(projects, scratch, join(stateDir, 'locks') as HostPath)
+    await backend.ready?.()
     const { catalog: about = {} } = options
     const catalog = about === 'none' ? undefined : placeCatalog(mounts, scratch)
     const plan = compilePlan(backend, resolved, { ...options, mounts, home, catalog })

@@ -39,6 +39,7 @@ export async function makeAnew(parts: ProvisionParts, now: Standing, resources: 
   try {
     const mounts = [...kept, ...given, ...opened.mounts]
     const spec = { ...now.plan.spec, mounts }
+    await parts.backend.ready?.()
     const plan = parts.backend.compile(spec)
     requireEnforceable(parts.backend, spec)
     const made = await parts.backend.create(newSandboxId(), plan)

@@ -1,5 +1,5 @@
 // Servers that are alive, by the count of their heartbeats.
-import type { OwnerTable } from '../contract/store.ts'
+import type { OwnerTable } from '../contract/owner.ts'
 import type { Engine } from './engine.ts'
 
 export const createOwnerTable = (engine: Engine): OwnerTable => ({

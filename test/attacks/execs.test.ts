@@ -97,6 +97,7 @@ describe('records of an exec', () => {
     expect(readFileSync(placeOf(exec, 'stdout.txt'), 'utf8')).toBe('true output\n')
     const {
       layout: _,
+      image_asked: _asked,
       boundary_id: _id,
       mounts: _mounts,
       ...meta

@@ -289,9 +289,9 @@ describe('an exec', () => {
     const exec = await server.exec(
       shell('mkdir -p /workspace/artifacts/d; printf abc > /workspace/artifacts/d/f; ln -s f /workspace/artifacts/d/l'),
     )
-    const { layout, boundary_id, mounts, ...rest } = JSON.parse(read(exec, 'meta.json')) as ExecMeta
+    const { layout, image_asked, boundary_id, mounts, ...rest } = JSON.parse(read(exec, 'meta.json')) as ExecMeta
     expect(rest).toEqual(await server.get(exec.exec_id))
-    expect([layout, typeof boundary_id]).toEqual([1, 'string'])
+    expect([layout, image_asked, typeof boundary_id]).toEqual([1, null, 'string'])
     expect(mounts.map(({ guest_path, mode }) => [guest_path, mode])).toEqual([
       ['/workspace/inputs', 'ro'],
       ['/workspace/work', 'rw'],

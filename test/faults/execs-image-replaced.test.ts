@@ -78,14 +78,15 @@ describe.skipIf(!dockerHasImage(busyboxImage) && !isRequired('docker'))('an imag
     const image = `${repository}:server`
     const old = build(image, 'one')
     const server = await start({ settings: `docker:\n  image: ${image}\n` })
-    build(image, 'two')
-    expect(textOf(server, (await server.exec(which)).stdout_path)).toBe('one\n')
+    const built = build(image, 'two')
+    const before = await server.exec(which)
+    expect([textOf(server, before.stdout_path), before.image, before.image_id]).toEqual(['one\n', image, old])
     await remove(server, old)
     // The first may be the one that finds it out. It ran in no other one than was looked at, and so not at all.
     const first = await server.exec(which)
     expect(first).toMatchObject(unavailable)
     const next = await server.exec(which)
-    expect(next).toMatchObject({ status: 'SUCCEEDED' })
+    expect(next).toMatchObject({ status: 'SUCCEEDED', image, image_id: built })
     expect(textOf(server, next.stdout_path)).toBe('two\n')
     expect(await isReady(server)).toBe(200)
   })

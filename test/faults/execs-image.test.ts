@@ -1,17 +1,21 @@
 // Execs that ask for another image than the server's own: they run in it, their records tell it, and the next server finds them again.
+import { execFileSync } from 'node:child_process'
 import { describe, expect, it } from 'vitest'
 import type { ExecMeta, ExecRecord } from '../../src/contract/exec-record.ts'
 import { isRequired } from '../conformance/required.ts'
-import { shell, type ExecServer } from '../fixtures/exec-server.ts'
+import { shell, startExecServer, type ExecServer } from '../fixtures/exec-server.ts'
 import { busyboxImage, dockerHasImage, execTarget, runscImage as otherImage } from './exec-targets.ts'
 import { ended, letGo, serversOn, textOf, until, untilGo } from './lasting-execs.ts'
 
-const isHere = ['glovebox/sandbox:latest', otherImage, busyboxImage].every(dockerHasImage)
+const ownImage = 'glovebox/sandbox:latest'
+const isHere = [ownImage, otherImage, busyboxImage].every(dockerHasImage)
 /** CI makes the second image for gVisor. */
 const isDemanded = isRequired('docker') && isRequired('docker-runsc')
 
 /** Which system it is. */
 const which = '. /etc/os-release; echo $VERSION_CODENAME'
+const idOf = (image: string): string =>
+  execFileSync('docker', ['image', 'inspect', '--format', '{{.Id}}', image], { encoding: 'utf8' }).trim()
 const metaOf = (server: ExecServer, { artifacts_dir }: ExecRecord): ExecMeta =>
   JSON.parse(textOf(server, `${artifacts_dir}/meta.json`)) as ExecMeta
 
@@ -26,10 +30,11 @@ describe.skipIf(!isHere && !isDemanded)('execs with an image of their own', () =
     ])
     expect(textOf(server, other.stdout_path)).toBe('bullseye\n')
     expect(textOf(server, usual.stdout_path)).toBe('bookworm\n')
-    for (const [exec, image] of [[other, otherImage] as const, [usual, null] as const]) {
-      expect(exec).toMatchObject({ status: 'SUCCEEDED', image })
-      expect(await server.get(exec.exec_id)).toMatchObject({ image })
-      expect(metaOf(server, exec)).toMatchObject({ image })
+    for (const [exec, image] of [[other, otherImage] as const, [usual, ownImage] as const]) {
+      const image_id = idOf(image)
+      expect(exec).toMatchObject({ status: 'SUCCEEDED', image, image_id })
+      expect(await server.get(exec.exec_id)).toMatchObject({ image, image_id })
+      expect(metaOf(server, exec)).toMatchObject({ image, image_id })
     }
   })
 
@@ -49,6 +54,34 @@ describe.skipIf(!isHere && !isDemanded)('execs with an image of their own', () =
     expect(metaOf(second, exec)).toMatchObject({ status: 'FAILED', exit_code: 9, image })
     expect(await second.until(waiting.exec_id, ended)).toMatchObject({ status: 'FAILED', exit_code: 4, image })
     expect(textOf(second, waiting.stdout_path)).toBe('bullseye\n')
+  })
+
+  it('are told by their records while they run, and so are those in the server’s own', async () => {
+    const server = await start()
+    const exec = await server.begin(shell(untilGo))
+    const begun = await server.until(exec.exec_id, ({ image_id }) => image_id !== null)
+    expect(begun).toMatchObject({ status: 'RUNNING', image: ownImage, image_id: idOf(ownImage) })
+    await server.kill()
+    const second = await start({ place: server.place })
+    letGo(second)
+    const told = { status: 'SUCCEEDED', image: ownImage, image_id: idOf(ownImage) }
+    expect(await second.until(exec.exec_id, ended)).toMatchObject(told)
+    expect(metaOf(second, exec)).toMatchObject(told)
+  })
+
+  it('are not run without it by a server that has no images', async () => {
+    const first = await start({ settings: 'sandbox:\n  max_concurrent_execs: 1\n' })
+    await first.begin(shell('sleep 600'))
+    const [own, plain] = [await first.begin({ ...shell('true'), image: otherImage }), await first.begin(shell('true'))]
+    await first.kill()
+    const second = await startExecServer({ place: first.place, settings: 'sandbox:\n  max_concurrent_execs: 1\n' })
+    try {
+      expect(await second.until(own.exec_id, ended)).toMatchObject({ status: 'FAILED', error_reason: 'invalid_input' })
+      const here = { status: 'SUCCEEDED', backend: 'bwrap', image: null, image_id: null }
+      expect(await second.until(plain.exec_id, ended)).toMatchObject(here)
+    } finally {
+      await second.kill()
+    }
   })
 
   it('that has not the program of their kind fail, and say what is missing', async () => {

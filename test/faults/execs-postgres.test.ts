@@ -307,6 +307,7 @@ describe.skipIf(whyNoPostgres !== undefined && !isRequired('postgres'))(
         expect(end.status).toBe('SUCCEEDED')
         const {
           layout: _layout,
+          image_asked: _asked,
           boundary_id: _id,
           mounts: _mounts,
           ...meta

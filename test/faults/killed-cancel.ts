@@ -60,7 +60,13 @@ export async function killedAtCancel(failpoint: ExecFailpointName): Promise<Kill
 async function faultsOf(server: ExecServer, told: ExecRecord): Promise<readonly string[]> {
   // Whatever waited before this one has begun when it has ended.
   await server.exec(shell('true'))
-  const { layout: _layout, boundary_id: _id, mounts: _mounts, ...meta } = metaIn(server.workspace, told.artifacts_dir)
+  const {
+    layout: _layout,
+    image_asked: _asked,
+    boundary_id: _id,
+    mounts: _mounts,
+    ...meta
+  } = metaIn(server.workspace, told.artifacts_dir)
   const isSame = isDeepStrictEqual(meta, told)
   const hasRun = existsSync(join(server.workspace, 'projects/demo/work/ran-all-the-same'))
   return [...(isSame ? [] : ['meta.json does not say what the row says']), ...(hasRun ? ['it ran'] : [])]

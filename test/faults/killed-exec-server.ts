@@ -159,6 +159,7 @@ export async function audit(server: ExecServer, sent: readonly Sent[]) {
     check(`${one.mark}: ran ${ran} times`, isLost ? ran <= 1 : ran === 1)
     const {
       layout: _layout,
+      image_asked: _asked,
       boundary_id: _id,
       mounts: _mounts,
       ...meta

@@ -19,7 +19,7 @@ import { openContainers } from './containers.ts'
 import { openEndings } from './ending.ts'
 import { findDocker, gatherFacts, type Missing } from './facts.ts'
 import { withImage } from './image-of-lasting.ts'
-import { holdImage, imageGone } from './image.ts'
+import { factsFor, holdImage, imageGone } from './image.ts'
 import { openLasting } from './lasting.ts'
 import { sweepLeftovers } from './leftovers.ts'
 import { findInstallation, readInstallation } from '../../process/installation.ts'
@@ -107,14 +107,16 @@ export async function openBackend(options: DockerOptions): Promise<Backend> {
     probe: () => probeDocker(cli, image),
     answers: async () => (await image.isThere()) && docker.answers(),
     isGone: () => image.isGone(),
+    ready: () => image.require(),
     compile: (spec) => compilePlan(spec, image.facts()),
-    async create(id, { spec }) {
+    async create(id, plan) {
       if (live.has(id)) throw new GloveboxError('ALREADY_EXISTS', `Cannot create ${id}: it exists`)
       docker.refuseIfAway()
       await image.require()
       warden ??= startWarden(spawner, { token: title })
       if (keepsEnded(facts)) afterUs ??= endContainersAfterUs(cli, containers.labels(id))
-      const making = createBoundary({ id, spec, facts: image.facts(), docker, containers, endings, stateDir, title })
+      const made = { id, spec: plan.spec, facts: factsFor(plan, image.facts()) }
+      const making = createBoundary({ ...made, docker, containers, endings, stateDir, title })
       const boundary = await making.catch((error: unknown) => {
         throw isGloveboxError(error) && image.isWhy(error.operatorDetail ?? '') ? imageGone(facts) : error
       })

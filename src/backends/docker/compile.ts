@@ -61,6 +61,7 @@ export function compilePlan(spec: SandboxSpec, facts: DockerFacts): Plan {
       : facts.seccomp
         ? ["Docker's default seccomp profile"]
         : [],
+    image: { name: facts.image, id: facts.imageId },
     ...account,
   }
 }

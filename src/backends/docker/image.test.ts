@@ -4,7 +4,7 @@ import type { HostPath } from '../../contract/mount.ts'
 import type { DockerCli } from './cli.ts'
 import type { DockerFacts } from './facts.ts'
 import { withImage } from './image-of-lasting.ts'
-import { holdImage } from './image.ts'
+import { factsFor, holdImage } from './image.ts'
 
 const id = (letter: string): string => `sha256:${letter.repeat(64)}`
 
@@ -59,6 +59,17 @@ describe('the image of a backend', () => {
     await told.image.require()
     expect([told.image.facts().imageId, told.image.isGone()]).toEqual([id('a'), false])
     expect(told.asked).toEqual([id('a')])
+  })
+
+  it('is for a plan the one that it was made for, whatever the name means since then', async () => {
+    const told = daemonWith({ 'team/tools:1': id('b') })
+    const plan = { image: { name: 'team/tools:1', id: told.image.facts().imageId } }
+    told.now = 10_000
+    await told.image.missing()
+    expect([told.image.facts().imageId, factsFor(plan, told.image.facts()).imageId]).toEqual([id('b'), id('a')])
+    expect(factsFor({}, told.image.facts())).toEqual(told.image.facts())
+    // Docker misses it, and so nothing of the plan has run.
+    expect(told.image.isWhy(complaint)).toBe(true)
   })
 
   it('is asked for by one for all, and not where it was just seen', async () => {

@@ -1,6 +1,7 @@
 // The image that containers are made of: the one that its name meant when it was looked at, by its id. The name may be given to another
 // one at any time, and what nobody has looked at is not run. Where the one that was looked at is gone, since it was built anew and the old
 // one was pruned, what its name means by then is looked at and takes its place.
+import type { Plan } from '../../contract/backend.ts'
 import { GloveboxError } from '../../errors/error.ts'
 import type { DockerCli } from './cli.ts'
 import { isOfNoImage, lookAtImage, noImage, unreachable, type DockerFacts, type Missing } from './facts.ts'
@@ -22,6 +23,10 @@ export interface HeldImage {
    */
   isWhy(said: string): boolean
 }
+
+/** A plan was made for one image, and is carried out with no other: what its name means by now is another matter. */
+export const factsFor = ({ image }: Pick<Plan, 'image'>, facts: DockerFacts): DockerFacts =>
+  image === undefined ? facts : { ...facts, imageId: image.id }
 
 /** Anybody may ask whether it is there, as often as he likes. */
 const freshMs = 3000

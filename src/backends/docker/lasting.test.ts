@@ -216,6 +216,15 @@ describe.skipIf(platform !== 'linux')('a command that a server begins [needs /pr
     expect([isStill(shell), existsSync(place), existsSync(join(ground, 'ran'))]).toEqual([false, false, false])
   })
 
+  it('runs in the image of its plan, though the backend has another one by now', async () => {
+    const plannedFor = { name: facts.image, id: `sha256:${'1'.repeat(64)}` }
+    const script = `printf '%s\\n' "$@" >${ground}/words; echo "glovebox exit 0"`
+    const command = await open(script).start(id, { ...plan(), image: plannedFor }, request)
+    expect(await command.follow(following().options)).toEqual({ code: 0 })
+    const words = readFileSync(join(ground, 'words'), 'utf8').split('\n')
+    expect(words.filter((word) => word.startsWith('sha256:'))).toEqual([plannedFor.id])
+  })
+
   it('goes on when another server has it: nothing is handed over here any more, and nothing of it is ended', async () => {
     const script = `echo one >pipes/out; until [ -e ${ground}/go ]; do sleep 0.02; done; echo two >pipes/out; echo "glovebox exit 7"`
     const first = await open(script).start(id, plan(), request)

@@ -35,6 +35,7 @@ import { chooseGuest } from './guest.ts'
 import type { Endings } from './ending.ts'
 import { endHolder } from './holder.ts'
 import { holdingArguments, holdingScript, idIn, isToldIn, pipesIn, wordsLine, type Held } from './holding.ts'
+import { factsFor } from './image.ts'
 import { besideLines } from './keeper.ts'
 import { onceCommand, onceLines, onceMark, ownPipesPlace } from './once.ts'
 import { openLayout, type Laid } from './layout.ts'
@@ -65,7 +66,7 @@ export function openLasting(given: LastingParts): LastingCommands {
 
   const start: LastingCommands['start'] = async (id, plan, request) => {
     docker.refuseIfAway()
-    const facts = given.facts()
+    const facts = factsFor(plan, given.facts())
     const place = join(root, id)
     mkdirSync(place, { recursive: true, mode: 0o700 })
     mkdirSync(pipesIn(place))

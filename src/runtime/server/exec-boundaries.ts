@@ -72,7 +72,9 @@ export function execBoundaries(options: ExecBoundariesOptions): Boundaries {
           ? prepared(planned, request)
           : preparedLasting(planned, chosen.lasting, request)
       }
-      if (request.image === null || useImage === undefined) return prepareOn(await open())
+      if (request.image === null) return prepareOn(await open())
+      // Another server took the request.
+      if (useImage === undefined) throw hasNoImages(backend)
       const { backend: chosen, release } = await useImage(request.image)
       try {
         return releasedAfter(await prepareOn(chosen), release)
@@ -98,11 +100,14 @@ function checkSecrets(uses: readonly SecretUse[]): CheckedSecrets {
   }
 }
 
+const refuse = (cause: string, hint: string): GloveboxError =>
+  new GloveboxError('INVALID_INPUT', `Cannot use the image: ${cause}`, { hint, facts: { fields: ['image'] } })
+
+const hasNoImages = (backend: BackendName): GloveboxError =>
+  refuse(`the backend ${backend} has none`, 'Leave out "image", or run the server with the backend docker.')
+
 async function checkImage(name: BackendName, use: ExecBoundariesOptions['useImage'], image: string): Promise<void> {
-  const refuse = (cause: string, hint: string): GloveboxError =>
-    new GloveboxError('INVALID_INPUT', `Cannot use the image: ${cause}`, { hint, facts: { fields: ['image'] } })
-  if (use === undefined)
-    throw refuse(`the backend ${name} has none`, 'Leave out "image", or run the server with the backend docker.')
+  if (use === undefined) throw hasNoImages(name)
   const { backend, release } = await use(image).catch((error: unknown) => {
     // The same words, of a request and not of the settings.
     if (isGloveboxError(error) && error.code === 'INVALID_SETTINGS')
@@ -157,6 +162,7 @@ function prepared(planned: Planned, { argv, cwd, env, secrets }: BoundaryRequest
   }
   return {
     boundaryId: planned.id,
+    image: planned.plan.image ?? null,
     async run({ onStdout, onStderr, signal, onBeginning }) {
       if (signal.aborted)
         throw new GloveboxError('CANCELLED', 'Cannot run the command: it was cancelled before it began')

@@ -74,6 +74,7 @@ describe('what an exec was prepared with', () => {
   afterEach(() => void vi.useRealTimers())
   const prepared = (said: string[], more: Partial<Prepared> = {}): Prepared => ({
     boundaryId: 'sbx_1',
+    image: null,
     run: () => expect.fail('nothing is to be run'),
     close: async () => void said.push('closed'),
     ...more,

@@ -21,6 +21,7 @@ export function preparedLasting(
   let letGo: AbortSignal | undefined
   return {
     boundaryId: planned.id,
+    image: planned.plan.image ?? null,
     async run({ onBeginning, ...following }) {
       if (following.signal.aborted)
         throw new GloveboxError('CANCELLED', 'Cannot run the command: it was cancelled before it began')

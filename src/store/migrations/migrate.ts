@@ -9,10 +9,11 @@ import type { Database } from '../tables.ts'
 import { first } from './0001-first.ts'
 import { leases } from './0002-leases.ts'
 import { turns } from './0003-turns.ts'
+import { images } from './0004-images.ts'
 import { textOf, type Migration, type Schema } from './schema.ts'
 
 /** The place in this list is the version it brings: released steps keep their place for ever. */
-export const migrations: readonly Migration[] = [first, leases, turns]
+export const migrations: readonly Migration[] = [first, leases, turns, images]
 
 export const currentSchema = migrations.length
 

@@ -1,5 +1,5 @@
 // Rows as each schema had them, column by column: what an earlier version wrote must be there, and mean the same, after every later step. A
-// new schema adds what is new in it; a table without a row here is found by the test.
+// new schema adds what is new in it, a table or the columns of one; a table without a row here is found by the test.
 import { expect, it } from 'vitest'
 import { openEngine, openStore } from '../../../src/store/open.ts'
 import { currentSchema, migrate } from '../../../src/store/migrations/migrate.ts'
@@ -74,13 +74,24 @@ const run: Row = {
 const owner: Row = { owner: 'o1', facts: '{}', beat: 5, created_at }
 const lease: Row = { id: 'sbx_1', owner: 'o1', token: 4, state: 'held', expires_at: 1_800_000_000_000 }
 const turn: Row = { project_id: 'p1', turn: 3 }
+const images: Row = { image_id: `sha256:${'c'.repeat(64)}`, image_asked: 'team/tools:1' }
 
 /** What each step made room for. */
 const added: readonly Readonly<Record<'sqlite' | 'postgres', Rows>>[] = [
   first(),
   { sqlite: {}, postgres: { leases: lease } },
   { sqlite: { turns: turn }, postgres: { turns: turn } },
+  { sqlite: { sandbox_execs: images }, postgres: { sandbox_execs: images } },
 ]
+
+/** Of each table that a schema has, with the columns that it has there. */
+function rowsOf(version: number, kind: 'sqlite' | 'postgres'): readonly [keyof Tables, Row][] {
+  const rows = new Map<keyof Tables, Row>()
+  for (const step of added.slice(0, version))
+    for (const [table, row] of Object.entries(step[kind]) as [keyof Tables, Row][])
+      rows.set(table, { ...rows.get(table), ...row })
+  return [...rows]
+}
 
 function first(): Readonly<Record<'sqlite' | 'postgres', Rows>> {
   const rows: Rows = { sandbox_execs: exec, tokens: token, idempotency: request, runs: run, owners: owner }
@@ -101,7 +112,7 @@ export function describeCarried({ kind, newDatabase }: Carried): void {
     'rows of each table of schema %d are in the newest one as they were',
     async (version) => {
       const url = newDatabase()
-      const rows = added.slice(0, version).flatMap((step) => Object.entries(step[kind])) as [keyof Tables, Row][]
+      const rows = rowsOf(version, kind)
       const { engine: old } = await openEngine({ url })
       await migrate(old, { upTo: version })
       const tables = await old.read((database) => database.introspection.getTables())
@@ -135,6 +146,30 @@ export function describeCarried({ kind, newDatabase }: Carried): void {
           [expect.objectContaining(row)],
         ])
       await newest.close()
+    },
+  )
+
+  it.each([[1], [2], [3]])(
+    'an exec of schema %d that had not ended has asked for the image that it has',
+    async (version) => {
+      const url = newDatabase()
+      const { engine: old } = await openEngine({ url })
+      await migrate(old, { upTo: version })
+      const said = { status: 'RUNNING', image: 'team/tools:1', ended_at: null }
+      await old.write((database) =>
+        database
+          .insertInto('sandbox_execs')
+          .values({ ...exec, ...said } as never)
+          .execute(),
+      )
+      await old.close()
+      const store = await openStore({ url })
+      expect(await store.execs.find(String(exec['exec_id']))).toMatchObject({
+        image: 'team/tools:1',
+        image_id: null,
+        image_asked: 'team/tools:1',
+      })
+      await store.close()
     },
   )
 }

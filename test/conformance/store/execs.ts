@@ -62,6 +62,8 @@ export function describeExecs({ store }: Subject): void {
         stdout_truncated: true,
         backend: 'docker',
         boundary_id: 'c0ffee',
+        image: 'team/tools:1',
+        image_id: 'sha256:beef',
       } as const
       expect(await execs.update(row.exec_id, 3, change)).toBe(true)
       expect(await execs.find(row.exec_id)).toEqual({ ...row, ...change })
@@ -249,6 +251,8 @@ const anyRow: fc.Arbitrary<ExecRow> = fc
     conversation_id: orNull(word),
     skill_id: orNull(word),
     image: orNull(text),
+    image_id: orNull(word),
+    image_asked: orNull(text),
     cmd: text,
     args: fc.array(fc.string({ unit: 'binary' }), { maxLength: 5 }),
     cwd: orNull(text),

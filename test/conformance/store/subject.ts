@@ -20,6 +20,7 @@ export const execRow = (change: Partial<ExecRow> = {}): ExecRow => ({
   conversation_id: null,
   skill_id: null,
   image: null,
+  image_asked: null,
   cmd: 'bash',
   args: ['-lc', 'true'],
   cwd: null,

@@ -14,6 +14,8 @@ const row = (exec_id) => ({
   conversation_id: null,
   skill_id: null,
   image: null,
+  image_id: null,
+  image_asked: null,
   cmd: 'bash',
   args: ['x'.repeat(2000)],
   cwd: null,
