@@ -1,7 +1,19 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { execInputSchema } from './exec-record.ts'
+import { execCommandSchema, execInputSchema, mostWordBytes } from './exec-record.ts'
+
+describe('the words of a command', () => {
+  it('may each have as many characters as Linux takes bytes, and no more', () => {
+    expect(mostWordBytes).toBe(131_071)
+    const takes = (length: number): readonly boolean[] =>
+      [{ command: 'x'.repeat(length) }, { args: ['-lc', 'x'.repeat(length)] }].map(
+        (words) => execCommandSchema.safeParse({ kind: 'shell', ...words }).success,
+      )
+    expect(takes(mostWordBytes)).toEqual([true, true])
+    expect(takes(mostWordBytes + 1)).toEqual([false, false])
+  })
+})
 
 describe('the content of an input', () => {
   it('as base64 is exactly what the schema library takes for base64', () => {

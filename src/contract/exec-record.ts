@@ -24,6 +24,12 @@ const textUpTo = (most: number) =>
 /** Names are checked with the values, in one place, when the exec is accepted. */
 const environmentSchema = z.record(z.string(), z.string())
 
+// Linux gives a single word 32 pages with its NUL (MAX_ARG_STRLEN): a longer one could be kept, and never run.
+export const mostWordBytes = 128 * 1024 - 1
+
+/** No text has fewer bytes than characters, so that this refuses nothing that fits. The bytes are counted when the exec is accepted. */
+const wordSchema = textUpTo(mostWordBytes)
+
 export const execKinds = ['shell', 'python'] as const
 
 /**
@@ -33,8 +39,8 @@ export const execKinds = ['shell', 'python'] as const
  */
 export const execCommandSchema = z.strictObject({
   kind: z.enum(execKinds),
-  command: textUpTo(100_000).min(1).optional(),
-  args: z.array(textUpTo(100_000)).max(1000).optional(),
+  command: wordSchema.min(1).optional(),
+  args: z.array(wordSchema).max(1000).optional(),
   /** Below `/workspace/inputs`, `/workspace/work` or `/workspace/artifacts`; a relative one begins at `/workspace/work`. */
   cwd: textUpTo(4095).min(1).optional(),
   env: environmentSchema.optional(),

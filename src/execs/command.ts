@@ -1,5 +1,5 @@
 // From what was asked for to the words that are run. Pure.
-import type { ExecCommand } from '../contract/exec-record.ts'
+import { mostWordBytes, type ExecCommand } from '../contract/exec-record.ts'
 import type { GuestPath } from '../contract/mount.ts'
 import { GloveboxError, isGloveboxError } from '../errors/error.ts'
 import { isWithin, parseGuestPath } from '../paths/guest.ts'
@@ -11,8 +11,6 @@ export interface Words {
   readonly args: readonly string[]
 }
 
-// Linux gives a single word 32 pages with its NUL (MAX_ARG_STRLEN): a longer one could be kept, and never run.
-const mostWordBytes = 128 * 1024 - 1
 /** Of what is recorded, listed and found again: all that is larger belongs into a file. */
 const mostBytes = 256 * 1024
 

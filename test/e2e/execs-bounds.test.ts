@@ -14,27 +14,47 @@ beforeAll(async () => {
 })
 afterAll(() => server.remove())
 
-/** So many bytes, in fewer characters than a field may have. */
-const filled = (script: string, bytes: number): string => {
-  const room = bytes - Buffer.byteLength(script)
-  return `${script}${'x'.repeat(room % 3)}${'€'.repeat(Math.floor(room / 3))}`
-}
+/** So many bytes: in as many characters, or in a third of them. */
+const fillings = [
+  {
+    characters: 'characters of one byte',
+    project: 'short-characters',
+    filled: (script: string, bytes: number): string => `${script}${'x'.repeat(bytes - script.length)}`,
+  },
+  {
+    characters: 'characters of three bytes',
+    project: 'long-characters',
+    filled(script: string, bytes: number): string {
+      const room = bytes - script.length
+      return `${script}${'x'.repeat(room % 3)}${'€'.repeat(Math.floor(room / 3))}`
+    },
+  },
+] as const
 
 describe('the command of an exec', () => {
-  it('runs at its greatest length, and one that is longer is refused before anything is kept of it', async () => {
-    const script = filled('echo $#; exit $(($# == 2 ? 0 : 1)) # ', longestWord)
-    const most = [filled('', longestWord), 'y'.repeat(longest - 2 * longestWord)]
-    const exec = await server.exec({ project_id: 'long', exec: { kind: 'shell', command: script, args: most } })
-    expect([exec.status, exec.args]).toEqual(['SUCCEEDED', ['-lc', script, 'bash', ...most]])
-    for (const longer of [{ command: filled('true # ', longestWord + 1) }, { command: script, args: [...most, 'x'] }]) {
-      const refused = await server.ask('POST', '/sandbox/execs', {
-        body: { project_id: 'longer', exec: { kind: 'shell', ...longer } },
+  it.each(fillings)(
+    'runs at its greatest length in $characters, and one that is longer is refused before anything is kept of it',
+    async ({ project, filled }) => {
+      const script = filled('echo $#; exit $(($# == 2 ? 0 : 1)) # ', longestWord)
+      const most = [filled('', longestWord), 'y'.repeat(longest - 2 * longestWord)]
+      const exec = await server.exec({ project_id: project, exec: { kind: 'shell', command: script, args: most } })
+      expect([exec.status, exec.args]).toEqual(['SUCCEEDED', ['-lc', script, 'bash', ...most]])
+      for (const longer of [
+        { command: filled('true # ', longestWord + 1) },
+        { command: script, args: [...most, 'x'] },
+      ]) {
+        const refused = await server.ask('POST', '/sandbox/execs', {
+          body: { project_id: `${project}-refused`, exec: { kind: 'shell', ...longer } },
+        })
+        expect([refused.status, refused.text]).toEqual([400, expect.stringContaining('INVALID_INPUT')])
+      }
+      const made = readdirSync(join(server.workspace, 'projects'))
+      expect([made.includes(project), made.includes(`${project}-refused`)]).toEqual([true, false])
+      expect((await server.ask('GET', `/sandbox/execs?project_id=${project}-refused`)).json).toMatchObject({
+        items: [],
       })
-      expect([refused.status, refused.text]).toEqual([400, expect.stringContaining('INVALID_INPUT')])
-    }
-    expect(readdirSync(join(server.workspace, 'projects'))).toEqual(['long'])
-    expect((await server.ask('GET', '/sandbox/execs?project_id=longer')).json).toMatchObject({ items: [] })
-  })
+    },
+  )
 
   it('makes the pages shorter on which it is listed, and none is left out', async () => {
     // What JSON writes with six characters each.

@@ -257,7 +257,8 @@ describe('a command that cannot be run', () => {
     ['exec.command', { kind: 'shell', command: '€'.repeat(43_691) }],
     ['exec.args.1', { kind: 'shell', command: 'true', args: ['x', '€'.repeat(43_691)] }],
     ['exec.command', { kind: 'shell', command: 'a\0b' }],
-    ['exec.command', { kind: 'shell', command: 'x'.repeat(100_001) }],
+    ['exec.command', { kind: 'shell', command: 'x'.repeat(131_072) }],
+    ['exec.args.0', { kind: 'shell', command: 'true', args: ['x'.repeat(131_072)] }],
     ['exec.kind', { kind: 'node', command: 'true' }],
   ])('by %s is refused with the name of the field', async (field, exec) => {
     const answer = await ask({ exec })
