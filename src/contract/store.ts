@@ -72,7 +72,10 @@ export interface ExecRow {
   readonly cwd: string | null
   /** Names only: values of environment variables are stored nowhere. */
   readonly env_keys: readonly string[]
-  /** The policy in force, not the request. Null where none came into force, because the request was refused. */
+  /**
+   * The policy in force, not the request: from its beginning on that of the server which began it. Null where none came into force,
+   * because the request was refused.
+   */
   readonly policy_snapshot: Readonly<Record<string, unknown>> | null
   readonly status: ExecStatus
   readonly exit_code: number | null
@@ -102,6 +105,7 @@ export type ExecChange = Partial<
     | 'status'
     | 'image'
     | 'image_id'
+    | 'policy_snapshot'
     | 'exit_code'
     | 'error_reason'
     | 'started_at'

@@ -2,11 +2,14 @@ import { writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import type { BackendImage } from '../contract/backend.ts'
 import type { ExecMeta } from '../contract/exec-record.ts'
+import type { PolicyLayer, PolicyValues, ResolvedPolicy } from '../contract/policy.ts'
 import type { ExecRow, Store } from '../contract/store.ts'
+import { resolvePolicy } from '../policy/resolve.ts'
 import type { Boundaries } from './boundaries.ts'
 import type { Ground } from './ground.test-support.ts'
 import { recordPlace } from './layout.ts'
 import { execsForEach, type OpenedForTest } from './opened.test-support.ts'
+import { toSnapshot } from './policy-words.ts'
 import { metaOf, readMeta, rowFrom, writeMeta } from './record.ts'
 import { asked, request, stage } from './stage.test-support.ts'
 
@@ -84,5 +87,46 @@ describe('the image of an exec', () => {
     const read = readMeta(ground.root, row)
     expect(read).toEqual({ ...earlier, image_id: null, image_asked: null })
     expect(rowFrom(read as ExecMeta)).toMatchObject({ image: 'team/tools:1', image_asked: 'team/tools:1' })
+  })
+})
+
+describe('the policy of an exec', () => {
+  const own: PolicyLayer = {
+    layer: 'settings',
+    source: 'test',
+    values: { env: ['LANG'], protect: ['deploy.sh'], denyRead: ['/workspace/work/hidden'], memoryMb: 512 },
+  }
+  const resolve = (values: PolicyValues): ResolvedPolicy =>
+    resolvePolicy([own, { layer: 'request', source: 'test', values }])
+  /** A server with settings of its own. */
+  const withSettings = (): Boundaries => {
+    const { prepare, ...rest } = stage()
+    return {
+      ...rest,
+      resolve,
+      prepare: async (wanted) => ({ ...(await prepare(wanted)), policy: resolve(wanted.values).effective }),
+    }
+  }
+
+  it('is told by its record as it is in force, where it was taken under another one', async () => {
+    const before = { ...toSnapshot(resolvePolicy([]).effective), timeout_ms: 1234, protect: ['Makefile'] }
+    const row = await left({ status: 'QUEUED', owner: null, args: ['-lc', 'hang'], policy_snapshot: before })
+    const execs = await open({ boundaries: withSettings() })
+    // What its request asked for, or had by default, stays as it was.
+    const limits = { timeoutMs: 1234, memoryMb: before.memory_mb }
+    const inForce = toSnapshot(resolve(limits).effective)
+    expect(inForce).toMatchObject({ env: ['LANG'], deny_read: ['/workspace/work/hidden'], timeout_ms: 1234 })
+    await expect.poll(async () => (await find(row)).boundary_id).not.toBe(null)
+    const begun = await find(row)
+    expect(begun.policy_snapshot).toEqual(inForce)
+    await expect.poll(() => readMeta(ground.root, row)).toEqual(metaOf(ground.root, begun))
+    expect(await execs.cancel(row.exec_id)).toMatchObject({ status: 'CANCELLED', policy_snapshot: inForce })
+    expect(readMeta(ground.root, row)).toMatchObject({ status: 'CANCELLED', policy_snapshot: inForce })
+  })
+
+  it('stays as it was told where it is the same', async () => {
+    const execs = await open({ boundaries: withSettings() })
+    const { row } = await execs.submit(asked('exit 0'))
+    expect(await execs.wait(row.exec_id)).toMatchObject({ policy_snapshot: row.policy_snapshot })
   })
 })

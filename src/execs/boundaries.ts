@@ -2,7 +2,7 @@
 // the command ended. Who makes it, and with what, is handed in.
 import type { BackendImage } from '../contract/backend.ts'
 import type { Ended } from '../contract/exec.ts'
-import type { PolicyValues, ResolvedPolicy } from '../contract/policy.ts'
+import type { EffectivePolicy, PolicyValues, ResolvedPolicy } from '../contract/policy.ts'
 import type { Redaction } from '../contract/redaction.ts'
 import type { SecretUse } from '../contract/vault.ts'
 import type { ExecMount } from './layout.ts'
@@ -40,6 +40,8 @@ export interface Prepared {
   readonly boundaryId: string
   /** In what it will run, and in nothing else. Null: in the host's own system. */
   readonly image: BackendImage | null
+  /** In force in it. */
+  readonly policy: EffectivePolicy
   /** Once. Rejects where nothing has run. */
   run(beginning: Beginning): Promise<Ended>
   /** Ends everything inside, and takes away what the boundary put into the mounts. */

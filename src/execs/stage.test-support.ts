@@ -1,6 +1,7 @@
 // Where a backend would stand, and requests to it.
 import type { Ended } from '../contract/exec.ts'
 import type { ExecRequest } from '../contract/exec-record.ts'
+import type { PolicyValues, ResolvedPolicy } from '../contract/policy.ts'
 import { resolvePolicy } from '../policy/resolve.ts'
 import type { Boundaries, Following } from './boundaries.ts'
 import type { Asked } from './submit.ts'
@@ -24,15 +25,18 @@ export const play: Play = async (script, following) => {
   return exit(0)
 }
 
+const policyOf = (values: PolicyValues): ResolvedPolicy => resolvePolicy([{ layer: 'request', source: 'test', values }])
+
 export const stage = (perform: Play = play): Boundaries => ({
   backend: 'stage',
-  resolve: (values) => resolvePolicy([{ layer: 'request', source: 'test', values }]),
+  resolve: policyOf,
   checkEnvironment: () => {},
   checkSecrets: () => ({ names: [], variables: [] }),
   checkImage: async () => {},
-  prepare: async ({ argv, execId }) => ({
+  prepare: async ({ argv, execId, values }) => ({
     boundaryId: `sbx_${execId}`,
     image: null,
+    policy: policyOf(values).effective,
     run: (following) => perform(argv[2] ?? '', following),
     close: async () => {},
   }),

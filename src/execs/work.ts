@@ -1,14 +1,15 @@
 // The execs that are at work here, each from its claim to its end.
 import { performance } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
 import type { Ended } from '../contract/exec.ts'
 import type { PolicyValues } from '../contract/policy.ts'
 import type { PolicySnapshot } from '../contract/exec-record.ts'
-import { hasEnded, type ExecRow } from '../contract/store.ts'
+import { hasEnded, type ExecChange, type ExecRow } from '../contract/store.ts'
 import type { SecretUse } from '../contract/vault.ts'
 import { GloveboxError } from '../errors/error.ts'
 import { watchLimit } from './artifact-limit.ts'
-import type { Boundaries, FoundAgain } from './boundaries.ts'
+import type { Boundaries, FoundAgain, Prepared } from './boundaries.ts'
 import { argvOf } from './command.ts'
 import { endingOf, EnvironmentLost, failureOf, type Ending, type Stopped } from './ending.ts'
 import { finishExec, type FinishParts } from './finish.ts'
@@ -192,9 +193,7 @@ async function runCommand(parts: WorkParts, row: ExecRow, task: Task, outputs: O
     markStarting(root, row, prepared.boundaryId)
     // Before anything is made, and synced: whoever finds no boundary's name here knows that nothing has run, also behind a power cut or
     // the end of the database.
-    const { boundaryId: boundary_id, image } = prepared
-    const ranIn = { image: image?.name ?? null, image_id: image?.id ?? null }
-    const change = { backend: boundaries.backend, boundary_id, ...ranIn }
+    const change = begunWith(row, boundaries.backend, prepared)
     // Nothing has run yet, and said twice it is the same.
     const update = () => store.execs.update(row.exec_id, task.row.fence, change)
     const isOurs = await patiently(() => inTurn(task, update), parts.hurried)
@@ -214,6 +213,18 @@ async function runCommand(parts: WorkParts, row: ExecRow, task: Task, outputs: O
   } finally {
     task.endedMs = performance.now()
     await prepared.close().catch((error: unknown) => left(parts, row, error))
+  }
+}
+
+/** What is known only now, by the server that begins it: it may have other settings than the one that took the request. */
+function begunWith(row: ExecRow, backend: string, { boundaryId, image, policy }: Prepared): ExecChange {
+  const policy_snapshot = toSnapshot(policy)
+  return {
+    backend,
+    boundary_id: boundaryId,
+    image: image?.name ?? null,
+    image_id: image?.id ?? null,
+    ...(isDeepStrictEqual(policy_snapshot, row.policy_snapshot) ? {} : { policy_snapshot }),
   }
 }
 

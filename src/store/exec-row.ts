@@ -30,9 +30,11 @@ export function toRow(columns: ExecColumns): ExecRow {
   }
 }
 
-export function changedColumns({ stdout_truncated, stderr_truncated, ...rest }: ExecChange): Partial<ExecColumns> {
+export function changedColumns(change: ExecChange): Partial<ExecColumns> {
+  const { stdout_truncated, stderr_truncated, policy_snapshot, ...rest } = change
   const columns: Partial<ExecColumns> = {
     ...rest,
+    ...(policy_snapshot === undefined ? {} : { policy_snapshot: JSON.stringify(policy_snapshot) }),
     ...(stdout_truncated === undefined ? {} : { stdout_truncated: yesNo(stdout_truncated) }),
     ...(stderr_truncated === undefined ? {} : { stderr_truncated: yesNo(stderr_truncated) }),
   }

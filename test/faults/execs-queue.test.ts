@@ -1,7 +1,7 @@
 // More than can run at a time, and a server that is asked to stop.
 import { once } from 'node:events'
 import { request, type IncomingMessage } from 'node:http'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { ExecRecord } from '../../src/contract/exec-record.ts'
@@ -154,6 +154,31 @@ describe('a server that is asked to stop', () => {
     for (const { exec_id } of running) expect((await next.get(exec_id)).status).toBe('SUCCEEDED')
     for (const { exec_id } of [...queued, json as ExecRecord])
       expect((await next.until(exec_id, ({ ended_at }) => ended_at !== null)).status).toBe('SUCCEEDED')
+  })
+
+  it('leaves what waits to the next, with its limits, and it runs under what else that one’s policy says and is recorded so', async () => {
+    const server = await start(['--grace', '300ms'])
+    const place = server.place
+    await Promise.all([1, 2].map(() => server.begin(shell('sleep 600'))))
+    const script = 'cat hidden/file; echo no >deploy.sh'
+    const queued = await server.begin({ ...shell(script), policy_overrides: { timeout_ms: 50_000 } })
+    expect(await server.stop()).toBe(0)
+    const work = join(server.workspace, 'projects/demo/work')
+    mkdirSync(join(work, 'hidden'))
+    writeFileSync(join(work, 'hidden/file'), 'secret\n', { mode: 0o644 })
+    const other = 'policy:\n  memoryMb: 512\n  protect: [deploy.sh]\n  denyRead: [/workspace/work/hidden]\n'
+    const next = await startExecServer({ place, settings: `${settings}${other}` })
+    servers.push(next)
+    const exec = await next.until(queued.exec_id, ({ ended_at }) => ended_at !== null)
+    expect(existsSync(join(work, 'deploy.sh'))).toBe(false)
+    expect(readFileSync(join(next.workspace, exec.stdout_path), 'utf8')).not.toContain('secret')
+    const before = queued.policy_snapshot
+    expect([before.deny_read, before.protect.includes('deploy.sh')]).toEqual([[], false])
+    const inForce = { ...before, deny_read: ['/workspace/work/hidden'], protect: expect.arrayContaining(['deploy.sh']) }
+    expect(exec.policy_snapshot).toEqual(inForce)
+    const meta: unknown = JSON.parse(readFileSync(join(next.workspace, exec.artifacts_dir, 'meta.json'), 'utf8'))
+    expect(meta).toMatchObject({ status: exec.status, policy_snapshot: exec.policy_snapshot })
+    expect(exec.policy_snapshot.timeout_ms).toBe(50_000)
   })
 
   it('refuses a request whose body comes when it already stops', async () => {

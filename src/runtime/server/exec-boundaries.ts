@@ -163,6 +163,7 @@ function prepared(planned: Planned, { argv, cwd, env, secrets }: BoundaryRequest
   return {
     boundaryId: planned.id,
     image: planned.plan.image ?? null,
+    policy: planned.resolved.effective,
     async run({ onStdout, onStderr, signal, onBeginning }) {
       if (signal.aborted)
         throw new GloveboxError('CANCELLED', 'Cannot run the command: it was cancelled before it began')

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { Backend } from '../../contract/backend.ts'
 import type { Prepared } from '../../execs/boundaries.ts'
+import { resolvePolicy } from '../../policy/resolve.ts'
 import { openImages, releasedAfter } from './images.ts'
 
 /** Which images were opened, and which of those were closed, in order. */
@@ -75,6 +76,7 @@ describe('what an exec was prepared with', () => {
   const prepared = (said: string[], more: Partial<Prepared> = {}): Prepared => ({
     boundaryId: 'sbx_1',
     image: null,
+    policy: resolvePolicy([]).effective,
     run: () => expect.fail('nothing is to be run'),
     close: async () => void said.push('closed'),
     ...more,

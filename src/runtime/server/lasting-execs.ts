@@ -22,6 +22,7 @@ export function preparedLasting(
   return {
     boundaryId: planned.id,
     image: planned.plan.image ?? null,
+    policy: planned.resolved.effective,
     async run({ onBeginning, ...following }) {
       if (following.signal.aborted)
         throw new GloveboxError('CANCELLED', 'Cannot run the command: it was cancelled before it began')

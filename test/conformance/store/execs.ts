@@ -64,6 +64,7 @@ export function describeExecs({ store }: Subject): void {
         boundary_id: 'c0ffee',
         image: 'team/tools:1',
         image_id: 'sha256:beef',
+        policy_snapshot: { pids: 20 },
       } as const
       expect(await execs.update(row.exec_id, 3, change)).toBe(true)
       expect(await execs.find(row.exec_id)).toEqual({ ...row, ...change })
