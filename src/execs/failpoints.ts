@@ -6,6 +6,7 @@ export const execFailpointNames = [
   'exec.cancel.beforeFiles',
   'exec.start.beforeName',
   'exec.start.beforeCreate',
+  'exec.putBack.beforeRow',
   'exec.end.beforeRecord',
   'exec.end.whileHashing',
   'exec.end.beforeManifestRename',

@@ -19,6 +19,7 @@ import { pause } from './patience.ts'
 import { forgetInputs } from './place-inputs.ts'
 import { redactArtifacts } from './redact-artifacts.ts'
 import type { Reserve } from './reserve.ts'
+import { forgetStarting } from './starting.ts'
 import { takeStandIns, type StandIn } from './stand-ins.ts'
 import { isFull } from './storage-fault.ts'
 import { readMeta, sweepTemporaries, writeMeta, writeRecord } from './record.ts'
@@ -134,6 +135,7 @@ function forgetMarks(root: string, name: ExecName): void {
   rmSync(join(execPlace(root, name), overMark), { force: true })
   forgetEnd(root, name)
   forgetInputs(root, name)
+  forgetStarting(root, name)
 }
 
 /** Another server was given the exec while we were at it. If it has ended it, our words stand over its own, and an index made anew would take them. */

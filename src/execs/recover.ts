@@ -1,12 +1,13 @@
 // What becomes of an exec whose server has died. What its files say has happened; a command that went on is followed again;
 // one that never began begins; and of the rest nobody can know how it ended.
 import { statSync } from 'node:fs'
-import type { ExecChange, ExecRow, OpenExec, Store } from '../contract/store.ts'
+import type { ExecRow, OpenExec, Store } from '../contract/store.ts'
 import type { Boundaries } from './boundaries.ts'
 import { cancelledUnbegun } from './cancel.ts'
 import { enterEnd, finishExec, saidEnd, type FinishParts } from './finish.ts'
 import { notedEnd } from './known-end.ts'
 import { recordPlace } from './layout.ts'
+import { putBack } from './put-back.ts'
 import { sweepTemporaries } from './record.ts'
 import { neverBegins } from './starting.ts'
 import { needsUnrecorded } from './unrecorded.ts'
@@ -106,18 +107,8 @@ async function beginAgain(parts: RecoverParts, row: ExecRow): Promise<void> {
   if (row.cancel_requested_at !== null) return void (await finishExec(parts, row, cancelledUnbegun(row)))
   if (needsUnrecorded(row) && !parts.isKept(row.exec_id)) return finish(parts, row, 'FAILED', 'environment_lost')
   if (row.status === 'QUEUED') return
-  await parts.store.execs.update(row.exec_id, row.fence, unbegun(row))
+  await putBack(parts, row)
 }
-
-/** The next server may run it on another backend, and has an image of its own. */
-const unbegun = ({ image_asked }: ExecRow): ExecChange => ({
-  status: 'QUEUED',
-  started_at: null,
-  backend: null,
-  boundary_id: null,
-  image: image_asked,
-  image_id: null,
-})
 
 async function finish(
   parts: RecoverParts,

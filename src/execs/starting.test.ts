@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { ExecRow } from '../contract/store.ts'
 import { makeGround, type Ground } from './ground.test-support.ts'
 import { execPlace } from './layout.ts'
-import { beginning, markStarting, neverBegins } from './starting.ts'
+import { beginning, forgetStarting, forgetUnbegun, markStarting, neverBegins } from './starting.ts'
 
 let ground: Ground
 let row: ExecRow
@@ -34,6 +34,26 @@ describe('the mark that nothing of an exec has run', () => {
     markStarting(ground.root, row, 'sbx_two')
     expect(beginning(ground.root, row, 'sbx_one')).toBe(false)
     expect(beginning(ground.root, row, 'sbx_two')).toBe(true)
+  })
+
+  it('says so to whoever comes next, of that name alone, until it is forgotten', () => {
+    markStarting(ground.root, row, 'sbx_one')
+    for (const name of ['sbx_one', 'sbx_one']) expect(neverBegins(ground.root, row, name)).toBe(true)
+    expect(neverBegins(ground.root, row, 'sbx_two')).toBe(false)
+    markStarting(ground.root, row, 'sbx_two')
+    expect(beginning(ground.root, row, 'sbx_two')).toBe(true)
+    expect(neverBegins(ground.root, row, 'sbx_two')).toBe(false)
+    forgetUnbegun(ground.root, row, 'sbx_one')
+    expect(neverBegins(ground.root, row, 'sbx_one')).toBe(false)
+    expect(readdirSync(execPlace(ground.root, row))).toEqual(['files'])
+  })
+
+  it('is forgotten with all others of the exec when it has ended', () => {
+    for (const name of ['sbx_one', 'sbx_two']) markStarting(ground.root, row, name)
+    expect(neverBegins(ground.root, row, 'sbx_one')).toBe(true)
+    forgetStarting(ground.root, row)
+    expect(beginning(ground.root, row, 'sbx_two')).toBe(false)
+    expect(readdirSync(execPlace(ground.root, row))).toEqual(['files'])
   })
 
   it('says nothing of what was named otherwise, nor of an earlier boot, nor where there is none', () => {

@@ -6,7 +6,7 @@ import { noExecFailpoint } from './failpoints.ts'
 import type { Ground } from './ground.test-support.ts'
 import { recordPlace } from './layout.ts'
 import { execsForEach } from './opened.test-support.ts'
-import { readMeta, writeMeta } from './record.ts'
+import { metaOf, readMeta, writeMeta } from './record.ts'
 import { recoverOwned, type RecoverParts } from './recover.ts'
 import { openReserve } from './reserve.ts'
 import { exit, play, stage } from './stage.test-support.ts'
@@ -95,6 +95,7 @@ describe('an exec that nobody works on', () => {
     const lookForStrays = openStrays(partsOf(stage()))
     for (let times = 0; times < 2; times++) await lookForStrays()
     expect(await find(whole)).toMatchObject({ status: 'QUEUED', owner: 'srv_self', started_at: null })
+    expect(readMeta(ground.root, whole)).toEqual(metaOf(ground.root, await find(whole)))
     expect(await find(lost)).toMatchObject({ status: 'FAILED', error_reason: 'environment_lost' })
   })
 

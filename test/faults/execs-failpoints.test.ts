@@ -2,15 +2,14 @@
 // begins, what had begun and not ended is LOST, and an end that was known stays true, however little of it was written down.
 import { describe, expect, it } from 'vitest'
 import type { ExecRecord } from '../../src/contract/exec-record.ts'
-import { execFailpointNames, type ExecFailpointName } from '../../src/execs/failpoints.ts'
-import { shell, startExecServer } from '../fixtures/exec-server.ts'
+import { makePlace, shell, startExecServer } from '../fixtures/exec-server.ts'
 import { killedAtCancel } from './killed-cancel.ts'
-import { killedAt } from './killed-exec-server.ts'
+import { audit, killedAt, readExec, send, stepsOfOne, type StepOfOne } from './killed-exec-server.ts'
 
 const succeeded = { status: 'SUCCEEDED', error_reason: null, exit_code: 0 } as const
 const lost = { status: 'LOST', error_reason: 'server_crash', exit_code: null } as const
 
-const ends: Readonly<Record<Exclude<ExecFailpointName, 'exec.cancel.beforeFiles'>, Partial<ExecRecord>>> = {
+const ends: Readonly<Record<StepOfOne, Partial<ExecRecord>>> = {
   'exec.accept.beforeRow': succeeded,
   'exec.accept.beforeMeta': succeeded,
   'exec.start.beforeName': succeeded,
@@ -24,8 +23,7 @@ const ends: Readonly<Record<Exclude<ExecFailpointName, 'exec.cancel.beforeFiles'
 }
 
 describe('a server that is killed at a step of an exec', () => {
-  const steps = execFailpointNames.filter((name) => name !== 'exec.cancel.beforeFiles')
-  it.each(steps)('at %s: one exec, one end, true or LOST, and its files agree', async (name) => {
+  it.each(stepsOfOne)('at %s: one exec, one end, true or LOST, and its files agree', async (name) => {
     const { wasReached, faults, end } = await killedAt(name)
     expect([wasReached, faults]).toEqual([true, []])
     expect(end).toMatchObject(ends[name])
@@ -44,6 +42,28 @@ describe('a server that is killed while it cancels an exec of the queue', () => 
     const cancelled = { status: 'CANCELLED', error_reason: 'cancelled', started_at: null }
     expect([atDeath, faults]).toEqual([left, []])
     expect([next, reindexed]).toMatchObject([cancelled, next])
+  })
+})
+
+describe('a server that is killed while it puts an exec back into the queue', () => {
+  it('at exec.putBack.beforeRow: its files say so already, and the next server runs it once', async () => {
+    const place = makePlace()
+    const killing = (name: string) => ({ place, env: { GLOVEBOX_FAILPOINTS: `${name}=kill` } })
+    const first = await startExecServer(killing('exec.start.beforeCreate'))
+    const one = { key: 'key', mark: 'one' }
+    await expect(send(first, one, true)).rejects.toThrow()
+    await first.kill()
+    // It recovers what was left before it says where it serves.
+    await expect(startExecServer(killing('exec.putBack.beforeRow'))).rejects.toThrow('the server ended with null')
+    const { row, meta } = await readExec(place)
+    expect([row.status, row.boundary_id]).toEqual(['RUNNING', expect.stringMatching(/^sbx_/)])
+    expect(meta).toMatchObject({ status: 'QUEUED', boundary_id: null, backend: null, started_at: null })
+    const third = await startExecServer({ place })
+    try {
+      expect(await audit(third, [one])).toEqual({ faults: [], statuses: { SUCCEEDED: 1 } })
+    } finally {
+      await third.remove()
+    }
   })
 })
 

@@ -3,7 +3,10 @@ import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ExecManifest, ExecMeta, ExecRecord } from '../../src/contract/exec-record.ts'
-import type { ExecFailpointName } from '../../src/execs/failpoints.ts'
+import { execFailpointNames, type ExecFailpointName } from '../../src/execs/failpoints.ts'
+import type { ExecRow } from '../../src/contract/store.ts'
+import { readMeta } from '../../src/execs/record.ts'
+import { openStore } from '../../src/store/open.ts'
 import { makePlace, shell, startExecServer, type ExecServer, type ServerOptions } from '../fixtures/exec-server.ts'
 import { execTarget, type ExecTarget } from './exec-targets.ts'
 
@@ -63,6 +66,27 @@ export async function killRound(
     return { answered, statuses, faults: [...faults, ...(await leftBehind(second, traces))] }
   } finally {
     await second.remove()
+  }
+}
+
+export type StepOfOne = Exclude<ExecFailpointName, 'exec.cancel.beforeFiles' | 'exec.putBack.beforeRow'>
+
+/** What a server goes through with one exec that nobody cancels, and that no other server had. */
+export const stepsOfOne: readonly StepOfOne[] = execFailpointNames.filter(
+  (name) => name !== 'exec.cancel.beforeFiles' && name !== 'exec.putBack.beforeRow',
+)
+
+/** Of a place whose server is gone: the only exec, by its row and by its file. */
+export async function readExec(place: string): Promise<{ readonly row: ExecRow; readonly meta: ExecMeta }> {
+  const store = await openStore({ url: join(place, 'state', 'glovebox.db') })
+  try {
+    const [row, ...more] = (await store.execs.list({}, { limit: 2 })).rows
+    if (row === undefined || more.length > 0) throw new Error('there is not one exec')
+    const meta = readMeta(join(place, 'data', 'workspace'), row)
+    if (meta === undefined) throw new Error(`${row.exec_id} has no meta.json`)
+    return { row, meta }
+  } finally {
+    await store.close()
   }
 }
 
