@@ -1,4 +1,4 @@
-import { readFileSync, rmSync } from 'node:fs'
+import { readFileSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
@@ -9,6 +9,7 @@ import type { Execs } from './execs.ts'
 import { someRow, type Ground } from './ground.test-support.ts'
 import { execPlace, recordPlace } from './layout.ts'
 import { execsForEach, type OpenedForTest } from './opened.test-support.ts'
+import { openOutputs } from './outputs.ts'
 import { metaOf, readMeta, writeMeta } from './record.ts'
 import { asked, exit, play, request, stage } from './stage.test-support.ts'
 
@@ -183,6 +184,26 @@ describe('execs of a dead server', () => {
       exit_code: null,
     })
     expect(readMeta(ground.root, row)?.status).toBe('LOST')
+  })
+
+  it('of one that is lost an output counts as cut where its server had more of it, and not where it is as long as may be', async () => {
+    const most = Number(someRow().policy_snapshot?.['max_stdout_bytes'])
+    const lost = await Promise.all(
+      [0, 1].map(async (more) => {
+        const row = await left({ status: 'RUNNING', boundary_id: `sbx_012345678${more}` })
+        const outputs = await openOutputs({ root: ground.root, row, goesOn: false, onGrown: () => {}, log: () => {} })
+        await outputs.stdout.add(Buffer.alloc(most + more))
+        outputs.close()
+        return row
+      }),
+    )
+    const execs = await open()
+    for (const [index, row] of lost.entries()) {
+      const end = { status: 'LOST', stdout_truncated: index === 1, stderr_truncated: false }
+      expect(await execs.find(row.exec_id)).toMatchObject(end)
+      expect(readMeta(ground.root, row)).toMatchObject(end)
+      expect(readdirSync(execPlace(ground.root, row)).filter((name) => name.startsWith('.'))).toEqual([])
+    }
   })
 
   it('one that never began begins', async () => {

@@ -15,6 +15,7 @@ import { execPlace, filesPlace, recordPlace, remakeExecPlace, type ExecName } fr
 import { manifestText } from './manifest-file.ts'
 import { makeManifest } from './manifest.ts'
 import { openOutput } from './output-file.ts'
+import { forgetCuts } from './outputs.ts'
 import { pause } from './patience.ts'
 import { forgetInputs } from './place-inputs.ts'
 import { redactArtifacts } from './redact-artifacts.ts'
@@ -136,6 +137,7 @@ function forgetMarks(root: string, name: ExecName): void {
   forgetEnd(root, name)
   forgetInputs(root, name)
   forgetStarting(root, name)
+  forgetCuts(root, name)
 }
 
 /** Another server was given the exec while we were at it. If it has ended it, our words stand over its own, and an index made anew would take them. */

@@ -18,17 +18,23 @@ export interface OutputOptions {
   readonly limitBytes: number
   /** Called when there is more to read. */
   readonly onGrown: () => void
+  /** Whoever wrote it before had more than was kept: the file itself, as long as its limit, does not tell. */
+  readonly wasCut?: boolean
+  /** Called once, with the first byte that is not kept. */
+  readonly onCut?: () => void
 }
 
 const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants
 
 /** Goes on behind what is there already. */
-export function openOutput(path: string, { limitBytes, onGrown }: OutputOptions): OutputFile {
+export function openOutput(path: string, options: OutputOptions): OutputFile {
+  const { limitBytes, onGrown, wasCut = false, onCut = () => {} } = options
   const fd = openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, 0o644)
   let totalBytes = Number(statsOf(fd).size)
+  let isCut = wasCut || totalBytes > limitBytes
   return {
     get truncated() {
-      return totalBytes > limitBytes
+      return isCut
     },
     get totalBytes() {
       return totalBytes
@@ -36,6 +42,10 @@ export function openOutput(path: string, { limitBytes, onGrown }: OutputOptions)
     add(chunk) {
       const room = limitBytes - totalBytes
       totalBytes += chunk.length
+      if (!isCut && totalBytes > limitBytes) {
+        isCut = true
+        onCut()
+      }
       if (room <= 0) return undefined
       // A copy: the chunk may be lent, and is written behind this call.
       return writeAll(fd, Buffer.from(chunk.subarray(0, room))).then(onGrown)

@@ -1,12 +1,11 @@
 // What becomes of an exec whose server has died. What its files say has happened; a command that went on is followed again;
 // one that never began begins; and of the rest nobody can know how it ended.
-import { statSync } from 'node:fs'
 import type { ExecRow, OpenExec, Store } from '../contract/store.ts'
 import type { Boundaries } from './boundaries.ts'
 import { cancelledUnbegun } from './cancel.ts'
 import { enterEnd, finishExec, saidEnd, type FinishParts } from './finish.ts'
 import { notedEnd } from './known-end.ts'
-import { recordPlace } from './layout.ts'
+import { wasCut } from './outputs.ts'
 import { putBack } from './put-back.ts'
 import { sweepTemporaries } from './record.ts'
 import { neverBegins } from './starting.ts'
@@ -116,16 +115,12 @@ async function finish(
   status: 'LOST' | 'FAILED',
   error_reason: string,
 ): Promise<void> {
-  const isCut = (name: 'stdout' | 'stderr'): boolean => {
-    const size = statSync(recordPlace(parts.root, row, `${name}.txt`), { throwIfNoEntry: false })?.size ?? 0
-    return size >= Number(row.policy_snapshot?.[`max_${name}_bytes`])
-  }
   await finishExec(parts, row, {
     status,
     error_reason,
     exit_code: null,
     duration_ms: null,
-    stdout_truncated: status === 'LOST' && isCut('stdout'),
-    stderr_truncated: status === 'LOST' && isCut('stderr'),
+    stdout_truncated: wasCut(parts.root, row, 'stdout'),
+    stderr_truncated: wasCut(parts.root, row, 'stderr'),
   })
 }

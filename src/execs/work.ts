@@ -85,6 +85,7 @@ export function openWork(parts: WorkParts): Work {
         row,
         goesOn: task.goesOn,
         onGrown: () => parts.onGrown(row.exec_id),
+        log: parts.log,
       })
       ending = endingOf(await perform(task, outputs), task.stopped)
     } catch (error) {

@@ -1,5 +1,5 @@
 // kill -9 of the server. On bubblewrap nothing outlives it: what ran is lost, and is said to be. The full form is exec-kill.
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { ExecMeta } from '../../src/contract/exec-record.ts'
@@ -65,6 +65,29 @@ describe('a server that is killed', () => {
     expect(meta.status).toBe('LOST')
     expect(await second.stop()).toBe(0)
     await second.remove()
+  })
+
+  it('what was kept of an output that is as long as may be is told to be cut only where more of it came', async () => {
+    const first = await startExecServer()
+    const running = await first.begin({
+      ...shell(`printf 'twelve bytes'; printf 'twelve bytes and more' >&2; sleep 600`),
+      policy_overrides: { max_stdout_bytes: 12, max_stderr_bytes: 12 },
+    })
+    const sizeOf = (path: string): number => statSync(join(first.workspace, path), { throwIfNoEntry: false })?.size ?? 0
+    const { stdout_path, stderr_path, artifacts_dir } = running
+    await expect.poll(() => [stdout_path, stderr_path].map(sizeOf)).toEqual([12, 12])
+    const noted = join(first.workspace, artifacts_dir, '.stderr-cut')
+    await expect.poll(() => existsSync(noted)).toBe(true)
+    await first.kill()
+    const second = await startExecServer({ place: first.place })
+    try {
+      const lost = await second.until(running.exec_id, ({ ended_at }) => ended_at !== null)
+      expect(lost).toMatchObject({ status: 'LOST', stdout_truncated: false, stderr_truncated: true })
+      expect([stdout_path, stderr_path].map(sizeOf)).toEqual([12, 12])
+      expect(existsSync(noted)).toBe(false)
+    } finally {
+      await second.remove()
+    }
   })
 
   it.each([40, 150, 300, 600])(
