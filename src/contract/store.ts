@@ -127,8 +127,13 @@ export interface ExecFilter {
   readonly status?: readonly ExecStatus[] | undefined
   readonly owner?: string | null | undefined
   readonly cancel_requested?: true | undefined
-  /** All but these execs. */
-  readonly except?: readonly string[] | undefined
+}
+
+/** How much waits, and how much of a server runs. */
+export interface ExecLoad {
+  readonly queued: number
+  readonly queuedOfProject: number
+  readonly running: number
 }
 
 /** What is asked of all execs that have not ended: their rows may be many and long. */
@@ -154,6 +159,9 @@ export interface ExecTable {
   /** Those that have not ended, without what makes a row long. */
   listOpen(filter: Pick<ExecFilter, 'owner'>, page: PageRequest): Promise<Page<OpenExec>>
   count(filter: ExecFilter): Promise<number>
+  // Law: what waits and what runs is counted at one moment, so that an exec which begins is counted once.
+  /** Of all servers' queue, of one project's, and of what this owner runs; without these execs. */
+  countLoad(of: Pick<ExecRow, 'project_id'> & { owner: string; except: readonly string[] }): Promise<ExecLoad>
   // Law: who owns an exec that has not ended is told, and nobody else.
   /** Each once. */
   owners(): Promise<readonly string[]>

@@ -100,7 +100,6 @@ export async function openExecs(options: ExecsOptions): Promise<Execs> {
   const limits = { ...defaultLimits, ...options.limits }
   const watchers = openWatchers()
   const unrecorded = openUnrecorded()
-  const room = openRoom(store, limits)
   const door = openDoor()
   const hurrying = new AbortController()
   const { standIns = [], failpoint = noExecFailpoint } = options
@@ -141,6 +140,7 @@ export async function openExecs(options: ExecsOptions): Promise<Execs> {
   const ownerOptions = { store, log, now, onOutlived: outlived, beatMs: options.beatMs, graceMs: options.graceMs }
   const owners = await openOwners({ ...present(ownerOptions), onDead: recover })
 
+  const room = openRoom(store, limits, { owner: () => owners.self, count: () => work.ids.length })
   const queue = openQueue({
     hasRoom: () => work.ids.length < limits.maxConcurrent,
     claim: () => store.execs.claimNext({ owner: owners.self, started_at: now().toISOString() }),

@@ -75,6 +75,23 @@ export const createExecTable = (engine: Engine): ExecTable => ({
         .executeTakeFirstOrThrow()
       return found
     }),
+  countLoad: ({ owner, project_id, except }) =>
+    engine.read((database) =>
+      database
+        .selectFrom('sandbox_execs')
+        .select(({ fn }) => [
+          fn.countAll<number>().filterWhere('status', '=', 'QUEUED').as('queued'),
+          fn
+            .countAll<number>()
+            .filterWhere('status', '=', 'QUEUED')
+            .filterWhere('project_id', '=', project_id)
+            .as('queuedOfProject'),
+          fn.countAll<number>().filterWhere('status', '=', 'RUNNING').filterWhere('owner', '=', owner).as('running'),
+        ])
+        .where((eb) => isOneOf(eb, open))
+        .$if(except.length > 0, (query) => query.where('exec_id', 'not in', except))
+        .executeTakeFirstOrThrow(),
+    ),
   owners: () =>
     engine.read(async (database) => {
       const rows = await database
@@ -207,14 +224,13 @@ async function countShort(database: Database, filter: ExecFilter, page: ExecPage
 }
 
 function matches(eb: ExpressionBuilder<Tables, 'sandbox_execs'>, filter: ExecFilter) {
-  const { status, owner, cancel_requested, except = [], ...equal } = filter
+  const { status, owner, cancel_requested, ...equal } = filter
   return eb.and([
     ...(Object.keys(equal) as (keyof typeof equal)[]).flatMap((column) =>
       equal[column] === undefined ? [] : [eb(column, '=', equal[column])],
     ),
     ...(status === undefined ? [] : [isOneOf(eb, status)]),
     ...(owner === undefined ? [] : [eb('owner', owner === null ? 'is' : '=', owner)]),
-    ...(except.length === 0 ? [] : [eb('exec_id', 'not in', except)]),
     ...(cancel_requested === undefined ? [] : [eb('cancel_requested_at', 'is not', null)]),
   ])
 }

@@ -4,7 +4,7 @@ import { request, type IncomingMessage } from 'node:http'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import type { ExecRecord } from '../../src/contract/exec-record.ts'
+import type { ExecHealth, ExecRecord } from '../../src/contract/exec-record.ts'
 import { refuseFaults, shell, startExecServer, type ExecServer } from '../fixtures/exec-server.ts'
 import { headerOf, judgeHeard } from '../fixtures/server-contract.ts'
 
@@ -46,6 +46,9 @@ describe('the queue of execs', () => {
   })
 
   it('is told to be full with 429 and Retry-After, and others are still served', async () => {
+    const running = async (): Promise<unknown> => (await health(server)).execs.running
+    // What has ended may have its place for a moment more.
+    await expect.poll(running).toBe(0)
     const flood = await Promise.all(
       Array.from({ length: 30 }, () =>
         server.ask('POST', '/sandbox/execs?wait=false', { body: { ...shell(untilGo), project_id: 'flood' } }),
@@ -53,8 +56,19 @@ describe('the queue of execs', () => {
     )
     const refused = flood.filter(({ status }) => status === 429)
     expect(new Set(flood.map(({ status }) => status))).toEqual(new Set([202, 429]))
-    // Two run, and the queue takes six and as many as could run at once.
-    expect(refused.length).toBeGreaterThanOrEqual(20)
+    // Two run, and six of a project may wait.
+    expect(refused).toHaveLength(22)
+    await expect.poll(async () => (await health(server)).execs).toMatchObject({ running: 2, queued: 6, max_queued: 12 })
+    const more = async (project: string, count: number): Promise<readonly number[]> => {
+      const body = { ...shell('true'), project_id: project }
+      const send = () => server.ask('POST', '/sandbox/execs?wait=false', { body })
+      const answers = await Promise.all(Array.from({ length: count }, send))
+      return answers.map(({ status }) => status).toSorted((one, other) => one - other)
+    }
+    // Twelve of all; nobody's place is free.
+    expect(await more('others', 4)).toEqual([202, 202, 202, 202])
+    expect(await more('more', 4)).toEqual([202, 202, 429, 429])
+    expect((await health(server)).execs).toMatchObject({ queued: 12 })
     for (const { headers, json } of refused) {
       expect(Number(headers.get('retry-after'))).toBeGreaterThanOrEqual(1)
       expect((json as { error: { code: string; retryable: boolean } }).error).toMatchObject({
@@ -62,8 +76,9 @@ describe('the queue of execs', () => {
         retryable: true,
       })
     }
-    const quiet = await server.begin({ ...shell('true'), project_id: 'quiet' })
     letGo(server, 'flood')
+    await expect.poll(async () => (await health(server)).execs.queued).toBe(0)
+    const quiet = await server.begin({ ...shell('true'), project_id: 'quiet' })
     await server.until(quiet.exec_id, ({ status }) => status === 'SUCCEEDED')
     for (const { json } of flood.filter(({ status }) => status === 202))
       await server.until((json as ExecRecord).exec_id, ({ status }) => status === 'SUCCEEDED')
@@ -86,6 +101,9 @@ describe('the queue of execs', () => {
     expect(await Promise.all([1, 2, 3, 4, 5, 6].map(call))).toEqual([10, 10, 10, 10, 10, 10])
   })
 })
+
+const health = async (server: ExecServer): Promise<ExecHealth> =>
+  (await server.ask('GET', '/sandbox/health')).json as ExecHealth
 
 async function runningOf(server: ExecServer, project: string): Promise<number> {
   const { json } = await server.ask('GET', `/sandbox/execs?project_id=${project}&status=RUNNING`)
