@@ -1,10 +1,12 @@
 // Commands of a hosted sandbox that outlive the request that began them. What they say is kept, up to the limits of policy,
-// so that any number of readers can follow at their own pace, leave, and come back behind the last byte that they saw.
+// so that any number of readers can follow at their own pace, leave, and come back behind the last byte that they saw. While they run
+// it takes up the share of whoever began them, and is cut where that is used up.
 import type { ExecResult, RunOptions } from '../../contract/exec.ts'
 import { newExecId, type ExecId } from '../../contract/ids.ts'
 import type { Sandbox } from '../../contract/sandbox.ts'
 import { GloveboxError } from '../../errors/error.ts'
 import { type Journal, type JournalPart, type JournalPosition, openJournal, type StreamName } from './journal.ts'
+import type { OutputRoom, OutputShare } from './output-room.ts'
 import type { Shelf } from './shelf.ts'
 
 /** Ended ones are kept for readers that come back; the oldest of a sandbox make room. */
@@ -37,7 +39,8 @@ export interface HostedCommand {
 export interface HostedCommands {
   /** To its end, for a caller that waits. */
   run(command: Command, options: RunOptions): Promise<ExecResult>
-  start(command: Command, options: Omit<RunOptions, 'signal' | 'onStdout' | 'onStderr'>): HostedCommand
+  /** What it says counts for the token. Refused, before anything is begun, where that has used up its share. */
+  start(tokenId: string, command: Command, options: StartOptions): HostedCommand
   find(execId: string): HostedCommand | undefined
   list(): readonly HostedCommand[]
   readonly running: number
@@ -50,7 +53,12 @@ export interface HostedCommands {
 /** Whatever runs commands under a policy. */
 export type Runner = Pick<Sandbox, 'describe' | 'commands'>
 
-export function openCommands(sandbox: Runner, shelf: Shelf): HostedCommands {
+export interface CommandStores {
+  readonly shelf: Shelf
+  readonly room: OutputRoom
+}
+
+export function openCommands(sandbox: Runner, { shelf, room }: CommandStores): HostedCommands {
   const known = new Map<string, HostedCommand>()
   const takeOff = new Map<string, () => void>()
   let isForgotten = false
@@ -92,9 +100,10 @@ export function openCommands(sandbox: Runner, shelf: Shelf): HostedCommands {
 
   return {
     run: runToEnd,
-    start(command, options) {
+    start(tokenId, command, options) {
       if (running.size >= maxRunning) throw tooMany()
-      const started = startCommand(sandbox, command, options, counted)
+      const limits = limitsOf(sandbox)
+      const started = startCommand(sandbox, { command, options, limits, share: room.enter(tokenId), counted })
       known.set(started.execId, started)
       const ended = (): void => keep(started)
       started.settled.then(ended, ended)
@@ -119,15 +128,17 @@ export function openCommands(sandbox: Runner, shelf: Shelf): HostedCommands {
 
 type StartOptions = Omit<RunOptions, 'signal' | 'onStdout' | 'onStderr'>
 
-function startCommand(
-  sandbox: Runner,
-  command: Command,
-  options: StartOptions,
-  counted: (work: Promise<ExecResult>, stopping: AbortController) => Promise<ExecResult>,
-): HostedCommand {
+interface Starting {
+  readonly command: Command
+  readonly options: StartOptions
+  readonly limits: Readonly<Record<StreamName, number>>
+  readonly share: OutputShare
+  readonly counted: (work: Promise<ExecResult>, stopping: AbortController) => Promise<ExecResult>
+}
+
+function startCommand(sandbox: Runner, { command, options, limits, share, counted }: Starting): HostedCommand {
   const stopping = new AbortController()
-  const limits = limitsOf(sandbox)
-  const journal = openJournal(limits)
+  const journal = openJournal(limits, withBeside(share))
   const work = sandbox.commands.run(command, {
     ...options,
     signal: stopping.signal,
@@ -136,12 +147,26 @@ function startCommand(
     onStdout: (chunk) => journal.add('stdout', chunk),
     onStderr: (chunk) => journal.add('stderr', chunk),
   })
-  return new StartedCommand({ work: counted(work, stopping), limits, journal, stopping })
+  return new StartedCommand({ work: counted(work, stopping), journal, stopping })
+}
+
+/** Counts what is kept beside the journal as well: the head of each output, once more. */
+function withBeside(share: OutputShare): OutputShare {
+  let left = 2 * keptBesideBytes
+  return {
+    ...share,
+    take(bytes) {
+      const granted = share.take(bytes)
+      const beside = Math.min(left, granted)
+      left -= beside
+      share.hold(beside)
+      return granted
+    },
+  }
 }
 
 interface Started {
   readonly work: Promise<ExecResult>
-  readonly limits: Readonly<Record<StreamName, number>>
   readonly journal: Journal
   readonly stopping: AbortController
 }
@@ -194,14 +219,14 @@ class StartedCommand implements HostedCommand {
   }
 
   #ended(done: ExecResult): ExecResult {
-    const { limits, journal } = this.#started
+    const { journal } = this.#started
     this.#ending = {
       ...done,
       execId: this.execId,
       stdoutBytes: nothing,
       stderrBytes: nothing,
-      stdoutTruncated: done.stdoutTotalBytes > limits.stdout,
-      stderrTruncated: done.stderrTotalBytes > limits.stderr,
+      stdoutTruncated: done.stdoutTotalBytes > journal.limit('stdout'),
+      stderrTruncated: done.stderrTotalBytes > journal.limit('stderr'),
     }
     journal.end()
     return this.#toldBy(this.#ending)

@@ -10,6 +10,7 @@ import type { RealPool } from '../pool/open.ts'
 import type { MemberRecord } from '../pool/record.ts'
 import type { AtWork } from './at-work.ts'
 import { openCommands } from './commands.ts'
+import { openOutputRoom } from './output-room.ts'
 import { uploadCounter, type SandboxLimits } from './quota.ts'
 import type { HostedSandbox, SandboxState } from './sandboxes.ts'
 import { openShellCommands, type ShellCommands } from './shell-commands.ts'
@@ -53,8 +54,9 @@ export function createHosting({
 }: RealPool & { readonly limits: SandboxLimits; readonly work: AtWork }): Hosting {
   const kept = new Map<SandboxId, Kept>()
   const { maxAgeMs } = limits
-  const shelf = openShelf(limits.keptOutputBytes)
-  const shellCommands = openShellCommands()
+  const room = openOutputRoom(limits)
+  const stores = { shelf: openShelf(limits.keptOutputBytes), room }
+  const shellCommands = openShellCommands(room)
 
   const recordOf = (id: SandboxId, last: MemberRecord): MemberRecord => members.known(id) ?? last
   const forget = (id: SandboxId): void => {
@@ -126,7 +128,7 @@ export function createHosting({
         return stateOf(recordOf(id, first))
       },
       sandbox,
-      commands: openCommands(sandbox, shelf),
+      commands: openCommands(sandbox, stores),
       takeUpload: uploadCounter(limits),
     }
   }

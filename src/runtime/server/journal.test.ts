@@ -1,9 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { openJournal, type JournalPosition } from './journal.ts'
+import { openOutputRoom } from './output-room.ts'
+import { entryBytes } from './shelf.ts'
 
 const none: JournalPosition = { stdout: 0, stderr: 0 }
 const plenty = { stdout: 1_000_000, stderr: 1_000_000 }
+const wideRoom = () => openOutputRoom({ outputBytesPerToken: 1e9, outputBytes: 1e9 })
 
 describe('a journal', () => {
   it('gives every kept byte once, wherever its reader leaves and comes back', async () => {
@@ -17,7 +20,7 @@ describe('a journal', () => {
         fc.nat(5),
         fc.nat(500),
         async (chunks, leaveAfter, limit) => {
-          const journal = openJournal({ stdout: limit, stderr: limit })
+          const journal = openJournal({ stdout: limit, stderr: limit }, wideRoom().enter('a'))
           const adding = (async () => {
             for (const { stream, bytes } of chunks) {
               journal.add(stream, bytes)
@@ -50,7 +53,7 @@ describe('a journal', () => {
   })
 
   it('a part of text ends where a character does', async () => {
-    const journal = openJournal(plenty)
+    const journal = openJournal(plenty, wideRoom().enter('a'))
     const bytes = Buffer.from('a😀b')
     journal.add('stdout', bytes.subarray(0, 3))
     const reading = journal.read(none, new AbortController().signal)
@@ -62,10 +65,56 @@ describe('a journal', () => {
   })
 
   it('a reader that waits is let go by its signal', async () => {
-    const journal = openJournal(plenty)
+    const journal = openJournal(plenty, wideRoom().enter('a'))
     const leaving = new AbortController()
     const reading = journal.read(none, leaving.signal).next()
     leaving.abort()
     expect((await reading).done).toBe(true)
+  })
+
+  it('keeps the head of what was said where there is no room for more, and fills no hole when there is', () => {
+    const room = openOutputRoom({ outputBytesPerToken: 3 * entryBytes, outputBytes: 1e9 })
+    const journal = openJournal(plenty, room.enter('a'))
+    const other = room.enter('a')
+    journal.add('stdout', Buffer.alloc(5000, 'a'))
+    journal.add('stdout', Buffer.alloc(5000, 'b'))
+    expect(journal.keptBytes()).toBe(entryBytes)
+    expect(journal.limit('stdout')).toBe(entryBytes)
+    other.leave()
+    journal.add('stdout', Buffer.alloc(5000, 'c'))
+    expect(journal.text('stdout')).toBe('a'.repeat(5000) + 'b'.repeat(entryBytes - 5000))
+    // The other output has what room there is.
+    journal.add('stderr', Buffer.from('told'))
+    expect([journal.text('stderr'), journal.limit('stderr')]).toEqual(['told', plenty.stderr])
+  })
+
+  it('asks for room as its buffer grows, and not for each chunk', () => {
+    const asked: number[] = []
+    const share = { take: (bytes: number) => asked.push(bytes) && bytes, hold: () => {}, leave: () => {} }
+    const journal = openJournal(plenty, share)
+    for (let chunks = 0; chunks < 100_000; chunks++) journal.add('stdout', Buffer.from('1234567'))
+    expect(journal.keptBytes()).toBe(700_000)
+    expect(asked.length).toBeLessThan(10)
+  })
+
+  it('counts until the command has ended and its last reader has left, and again for one that comes back', async () => {
+    const room = wideRoom()
+    const journal = openJournal(plenty, room.enter('a'))
+    journal.add('stdout', Buffer.alloc(100_000, 'a'))
+    const reading = () => journal.read(none, new AbortController().signal)
+    const [first, second] = [reading(), reading()]
+    await first.next()
+    await second.next()
+    journal.end()
+    expect(room.heldBytes).toBeGreaterThanOrEqual(100_000)
+    await first.return(undefined)
+    expect(room.heldBytes).toBeGreaterThanOrEqual(100_000)
+    for await (const _part of second);
+    expect(room.heldBytes).toBe(0)
+    const later = reading()
+    await later.next()
+    expect(room.heldBytes).toBe(100_000)
+    await later.return(undefined)
+    expect(room.heldBytes).toBe(0)
   })
 })

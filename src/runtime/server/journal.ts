@@ -1,5 +1,7 @@
 // What a command said, kept while it runs and after. A position is how many bytes of each output a reader has; from any
-// position on, every kept byte is given exactly once. Beyond the limit nothing is kept, and the command is not held back.
+// position on, every kept byte is given exactly once. Beyond the limit nothing is kept, and the command is not held back. The limit is
+// what policy says, or less: what is in memory already where there is no room for more.
+import type { OutputShare } from './output-room.ts'
 
 export type StreamName = 'stdout' | 'stderr'
 
@@ -19,6 +21,8 @@ export interface Journal {
   add(stream: StreamName, chunk: Uint8Array): void
   end(): void
   keptBytes(): number
+  /** So much of it is kept at the most. */
+  limit(stream: StreamName): number
   /** All that is kept, as text. */
   text(stream: StreamName): string
   read(after: JournalPosition, signal: AbortSignal): AsyncGenerator<JournalPart>
@@ -30,15 +34,30 @@ interface Kept {
   /** Grows by doubling, up to the limit: many small chunks cost no more than a few large ones. */
   buffer: Buffer
   length: number
+  limit: number
 }
 
-export function openJournal(limits: Readonly<Record<StreamName, number>>): Journal {
+/** The share counts what lies here until the command has ended and nobody reads any more. */
+export function openJournal(limits: Readonly<Record<StreamName, number>>, share: OutputShare): Journal {
   const kept: Record<StreamName, Kept> = {
-    stdout: { buffer: Buffer.alloc(0), length: 0 },
-    stderr: { buffer: Buffer.alloc(0), length: 0 },
+    stdout: { buffer: Buffer.alloc(0), length: 0, limit: limits.stdout },
+    stderr: { buffer: Buffer.alloc(0), length: 0, limit: limits.stderr },
   }
   const waiting = new Set<() => void>()
   let isOver = false
+  /** The command is one of them. */
+  let users = 1
+
+  const keptBytes = (): number => kept.stdout.length + kept.stderr.length
+  const enter = (): void => {
+    users += 1
+    // It may be let go of on its shelf, and lies in memory for its reader all the same.
+    if (users === 1) share.hold(keptBytes())
+  }
+  const leave = (): void => {
+    users -= 1
+    if (users === 0) share.leave()
+  }
 
   const wake = (): void => {
     for (const go of waiting) go()
@@ -69,41 +88,56 @@ export function openJournal(limits: Readonly<Record<StreamName, number>>): Journ
 
   return {
     add(stream, chunk) {
-      keep(kept[stream], chunk, limits[stream])
+      keep(kept[stream], chunk, share)
       wake()
     },
     end() {
       isOver = true
       for (const each of [kept.stdout, kept.stderr]) each.buffer = Buffer.from(each.buffer.subarray(0, each.length))
+      leave()
       wake()
     },
-    keptBytes: () => kept.stdout.length + kept.stderr.length,
+    keptBytes,
+    limit: (stream) => kept[stream].limit,
     text: (stream) => decode(kept[stream]),
     async *read(after, signal) {
       let at = after
-      while (!signal.aborted) {
-        const wasOver = isOver
-        const part = partAfter(at)
-        if (part !== undefined) {
-          at = part.next
-          yield part
-        } else if (wasOver) return
-        else await news(signal)
+      enter()
+      try {
+        while (!signal.aborted) {
+          const wasOver = isOver
+          const part = partAfter(at)
+          if (part !== undefined) {
+            at = part.next
+            yield part
+          } else if (wasOver) return
+          else await news(signal)
+        }
+      } finally {
+        leave()
       }
     },
   }
 }
 
-function keep(kept: Kept, chunk: Uint8Array, limit: number): void {
-  const taken = chunk.subarray(0, Math.max(0, limit - kept.length))
-  const needed = kept.length + taken.length
-  if (needed > kept.buffer.length) {
-    const larger = Buffer.alloc(Math.min(limit, Math.max(needed, kept.buffer.length * 2, 4096)))
-    kept.buffer.copy(larger, 0, 0, kept.length)
-    kept.buffer = larger
-  }
+function keep(kept: Kept, chunk: Uint8Array, share: OutputShare): void {
+  const wanted = kept.length + Math.min(chunk.length, kept.limit - kept.length)
+  if (wanted > kept.buffer.length) grow(kept, wanted, share)
+  const taken = chunk.subarray(0, kept.limit - kept.length)
   kept.buffer.set(taken, kept.length)
-  kept.length = needed
+  kept.length += taken.length
+}
+
+/** Asked for as seldom as the buffer grows, so that a chunk costs no counting. */
+function grow(kept: Kept, needed: number, share: OutputShare): void {
+  const { buffer, limit } = kept
+  const more = Math.min(limit, Math.max(needed, buffer.length * 2, 4096)) - buffer.length
+  const granted = share.take(more)
+  // For good: what room comes again does not fill the hole behind it.
+  if (granted < more) kept.limit = buffer.length + granted
+  if (granted === 0) return
+  kept.buffer = Buffer.alloc(buffer.length + granted)
+  buffer.copy(kept.buffer, 0, 0, kept.length)
 }
 
 /** A character that the limit cut is left out; anything else that is no UTF-8 is shown as U+FFFD. */

@@ -31,6 +31,9 @@ export interface SandboxLimits {
   readonly uploadFiles: number
   /** Output of commands that have ended, of all sandboxes together. */
   readonly keptOutputBytes: number
+  /** Output of commands that run, or are still followed: of one token, and of all. */
+  readonly outputBytesPerToken: number
+  readonly outputBytes: number
   /** Runs at work, each in a sandbox of its own. */
   readonly runs: number
 }
@@ -48,6 +51,8 @@ export const defaultSandboxLimits: SandboxLimits = {
   uploadBytes: 1024 * 1024 * 1024,
   uploadFiles: 20_000,
   keptOutputBytes: 128 * 1024 * 1024,
+  outputBytesPerToken: 128 * 1024 * 1024,
+  outputBytes: 256 * 1024 * 1024,
   runs: 32,
 }
 

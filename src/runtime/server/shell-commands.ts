@@ -5,13 +5,14 @@ import type { ShellId } from '../../contract/ids.ts'
 import type { Sandbox } from '../../contract/sandbox.ts'
 import type { Shell, ShellExecOptions, ShellResult } from '../../contract/shell.ts'
 import { GloveboxError } from '../../errors/error.ts'
-import { openCommands, type HostedCommand, type HostedCommands, type Runner } from './commands.ts'
-import { openShelf, type Shelf } from './shelf.ts'
+import { openCommands, type CommandStores, type HostedCommand, type HostedCommands, type Runner } from './commands.ts'
+import type { OutputRoom } from './output-room.ts'
+import { openShelf } from './shelf.ts'
 
 export interface NumberedCommands {
   /** To its end, for a caller that waits. */
   run(command: string, options: Pick<ShellExecOptions, 'timeoutMs' | 'signal'>): Promise<ShellResult>
-  start(command: string, options: Pick<ShellExecOptions, 'timeoutMs'>): Promise<NumberedCommand>
+  start(tokenId: string, command: string, options: Pick<ShellExecOptions, 'timeoutMs'>): Promise<NumberedCommand>
   find(number: number): HostedCommand | undefined
 }
 
@@ -33,12 +34,12 @@ const keptOutputBytes = 64 * 1024 * 1024
 /** Of more shells than this, those that were used longest ago, and run nothing, lose what is kept for readers that come back. */
 const mostShells = 1000
 
-export function openShellCommands(): ShellCommands {
-  const shelf = openShelf(keptOutputBytes)
+export function openShellCommands(room: OutputRoom): ShellCommands {
+  const stores = { shelf: openShelf(keptOutputBytes), room }
   const known = new Map<ShellId, Kept>()
   return {
     of(sandbox, shell) {
-      const found = known.get(shell.id) ?? openKept(sandbox, shelf)
+      const found = known.get(shell.id) ?? openKept(sandbox, stores)
       known.delete(shell.id)
       known.set(shell.id, found)
       const oldest = known.size > mostShells ? [...known].find(([, { running }]) => running === 0) : undefined
@@ -68,7 +69,7 @@ interface Next {
   readonly announce: (number: number) => void
 }
 
-function openKept(sandbox: Sandbox, shelf: Shelf): Kept {
+function openKept(sandbox: Sandbox, stores: CommandStores): Kept {
   const numbers = new Map<number, string>()
   let next: Next | undefined
   /** Called within `give` below, before anything is awaited. */
@@ -94,7 +95,7 @@ function openKept(sandbox: Sandbox, shelf: Shelf): Kept {
       },
     },
   }
-  const commands = openCommands(runner, shelf)
+  const commands = openCommands(runner, stores)
   /** Those that were let go of since are forgotten. */
   const remember = (number: number, execId: string): void => {
     for (const [old, id] of numbers) if (commands.find(id) === undefined) numbers.delete(old)
@@ -104,10 +105,10 @@ function openKept(sandbox: Sandbox, shelf: Shelf): Kept {
     through: (shell) => ({
       run: async (text, options) =>
         asShellResult(await give({ shell, announce: () => {} }, () => commands.run(text, options))),
-      async start(text, options) {
+      async start(tokenId, text, options) {
         let announce: Next['announce'] = () => {}
         const announced = new Promise<number>((resolve) => (announce = resolve))
-        const command = give({ shell, announce }, () => commands.start(text, options))
+        const command = give({ shell, announce }, () => commands.start(tokenId, text, options))
         const number = await Promise.race([announced, command.settled.then((result) => asShellResult(result).number)])
         remember(number, command.execId)
         return { number, command }

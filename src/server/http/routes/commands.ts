@@ -93,6 +93,7 @@ export const commandRoutes: RouteModule<{ readonly house: SandboxHouse }> = ({ h
       'SECRET_UNAVAILABLE',
       'BOUNDARY_FAILED',
       'SANDBOX_GONE',
+      'QUOTA_EXCEEDED',
       'CANCELLED',
     ],
     handle: async (call) => {
@@ -103,7 +104,7 @@ export const commandRoutes: RouteModule<{ readonly house: SandboxHouse }> = ({ h
       const follows = asksForEvents(call.header('accept'))
       if (!follows && background !== true)
         return json(200, execOutput(await commands.run(command, { ...options, signal: call.signal })))
-      const started = commands.start(command, options)
+      const started = commands.start(call.principal.tokenId, command, options)
       // SECURITY: it may be input that the command never reads. test/e2e/server-shares: "of a command counts until that has ended: %s"
       call.holdBodyUntil(started.settled)
       await Promise.race([started.settled, nextTurn()])

@@ -188,15 +188,14 @@ const commandRoutes = ({ house, commandsOf, commandFor }: CommandParts) => [
       200: { description: 'It has ended; or its events.', json: shellResult, events: shellCommandEvent },
       202: { description: 'It runs, or waits for its turn.', json: begun },
     },
-    errors: ['POLICY_ESCALATION', 'SANDBOX_GONE', 'SHELL_CLOSED', 'CANCELLED', 'BOUNDARY_FAILED'],
+    errors: ['POLICY_ESCALATION', 'SANDBOX_GONE', 'SHELL_CLOSED', 'QUOTA_EXCEEDED', 'CANCELLED', 'BOUNDARY_FAILED'],
     handle: async ({ params, principal, body, header, signal }) => {
       const options = body.timeoutMs === undefined ? {} : { timeoutMs: body.timeoutMs }
       const follows = asksForEvents(header('accept'))
-      if (!follows && body.background !== true) {
-        const commands = await commandsOf(params, principal)
+      const commands = await commandsOf(params, principal)
+      if (!follows && body.background !== true)
         return json(200, resultOf(await commands.run(body.command, { ...options, signal })))
-      }
-      const { number, command } = await (await commandsOf(params, principal)).start(body.command, options)
+      const { number, command } = await commands.start(principal.tokenId, body.command, options)
       const location = `/sandboxes/${params.sandbox_id}/shells/${params.shell_id}/commands/${number}`
       if (!follows) return json(202, statusOf(number, command), { location })
       return events((gone) => eventsOf(command, { stdout: 0, stderr: 0 }, gone, tellEnd), {
