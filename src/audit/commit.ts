@@ -1,11 +1,11 @@
 // One batch on its way into the log, and who waits for it. A full disk refuses what begins something and, out of the
-// reserve, still takes what ends something.
+// reserve, still takes what ends something, and what begins to make room.
 import { GloveboxError } from '../errors/error.ts'
+import { isNoSpace } from '../paths/kept-space.ts'
 import type { Chain } from './chain.ts'
-import type { AuditPlace } from './files.ts'
 import type { AuditRecord, Unsealed } from './record.ts'
-import { asUnavailable, isNoSpace } from './refusal.ts'
-import { giveReserve, holdReserve } from './reserve.ts'
+import { asUnavailable } from './refusal.ts'
+import { reserveBytes, type Reserve } from './reserve.ts'
 
 /** A promise with its two ends. It is no fault when nobody looks at it: a record is waited for in one way or the other. */
 export interface Pending<Value> {
@@ -16,7 +16,8 @@ export interface Pending<Value> {
 
 export interface Waiting {
   readonly record: Unsealed
-  readonly mayUseReserve: boolean
+  /** What must be there of the reserve when it has been written. */
+  readonly leaves: number
   /** Needs no sync of its own. */
   readonly isPatient: boolean
   /** It stands in the log, in its place; a power cut may still take it. */
@@ -27,12 +28,9 @@ export interface Waiting {
 /** Each is named in every head until it ends. */
 export const mostOpenIntents = 1000
 
-export function waitFor(
-  record: Unsealed,
-  options: { readonly mayUseReserve: boolean; readonly isPatient?: boolean },
-): Waiting {
-  const { mayUseReserve, isPatient = false } = options
-  return { record, mayUseReserve, isPatient, written: pending(), durable: pending() }
+export function waitFor(record: Unsealed, options: { readonly leaves: number; readonly isPatient?: boolean }): Waiting {
+  const { leaves, isPatient = false } = options
+  return { record, leaves, isPatient, written: pending(), durable: pending() }
 }
 
 function pending<Value>(): Pending<Value> {
@@ -52,24 +50,26 @@ export function refuse({ written, durable }: Waiting, refusal: unknown): void {
 }
 
 /** Gives back those that are written now, and answers the others. Never throws. */
-export async function commit(place: AuditPlace, chain: Chain, batch: readonly Waiting[]): Promise<readonly Waiting[]> {
+export async function commit(reserve: Reserve, chain: Chain, batch: readonly Waiting[]): Promise<readonly Waiting[]> {
   const done: Waiting[] = []
   let rest = refuseTooMany(chain, batch)
-  let isFull = false
   while (rest.length > 0) {
+    const leaves = Math.max(...rest.map((each) => each.leaves))
     try {
-      if (!rest.every(({ mayUseReserve }) => mayUseReserve)) holdReserve(place)
+      if (leaves > 0) reserve.require(leaves)
       const written = await chain.write(rest.map(({ record }) => record))
       written.forEach((record, index) => rest[index]?.written.resolve(record))
       done.push(...rest.slice(0, written.length))
       rest = rest.slice(written.length)
     } catch (error) {
-      const isFirstTime = isNoSpace(error) && !isFull
-      isFull = true
-      if (isFirstTime) giveReserve(place)
+      const first = rest.find((each) => each.leaves === leaves)?.record.actor ?? ''
+      if (isNoSpace(error) && reserve.give(leaves, first)) continue
+      // One has had its share of the reserve; others may still find some.
+      const mayStay = ({ leaves: left, record }: Waiting): boolean =>
+        left < leaves || (leaves < reserveBytes && record.actor !== first)
       rest = keep(
         rest,
-        ({ mayUseReserve }) => isFirstTime && mayUseReserve,
+        (each) => isNoSpace(error) && mayStay(each),
         () => asUnavailable(error),
       )
     }

@@ -2,10 +2,11 @@
 // any number of processes share one log; each reads what the others wrote before it writes.
 import { setTimeout as delay } from 'node:timers/promises'
 import { namesIfThere } from '../paths/if-there.ts'
+import { isNoSpace } from '../paths/kept-space.ts'
 import { openLockFiles } from '../paths/lock-file.ts'
-import { giveReserve } from './reserve.ts'
 import { lockDirectory, type AuditPlace } from './files.ts'
-import { busy, isNoSpace } from './refusal.ts'
+import { busy } from './refusal.ts'
+import type { Reserve } from './reserve.ts'
 
 const lockName = 'writer.lock'
 const pauseMs = 2
@@ -18,17 +19,23 @@ export interface Leases {
   close(): void
 }
 
-export function openLeases(place: AuditPlace, waitMs: number): Leases {
+export interface LeasesOptions {
+  readonly place: AuditPlace
+  readonly reserve: Pick<Reserve, 'give'>
+  readonly waitMs: number
+}
+
+export function openLeases({ place, reserve, waitMs }: LeasesOptions): Leases {
   const directory = lockDirectory(place)
   const locks = openLockFiles(directory)
   const tryAcquire = (): boolean => {
-    try {
-      return locks.tryAcquire(lockName)
-    } catch (error) {
-      if (!isNoSpace(error)) throw error
-      // Even a lock takes room, and whoever has begun something must be able to record its end.
-      giveReserve(place)
-      return locks.tryAcquire(lockName)
+    for (;;) {
+      try {
+        return locks.tryAcquire(lockName)
+      } catch (error) {
+        // Even a lock takes room, and whoever has begun something must be able to record its end.
+        if (!isNoSpace(error) || !reserve.give(0, lockName)) throw error
+      }
     }
   }
   return {

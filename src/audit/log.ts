@@ -1,6 +1,6 @@
 // The audit log of a state home, open for writing. Promises (class D0): an append that was answered is on disk, in order,
 // chained to everything before it; one that was refused left nothing behind; nothing is begun that has no room for its end, and
-// nothing whose intent is not written. All that wait at one time share one sync. Any number of processes may have it open; they take turns.
+// nothing whose intent is not written; and while the disk is full, what makes room is. All that wait at one time share one sync. Any number of processes may have it open; they take turns.
 // It must not know what the actions mean, nor print, nor decide whether a refusal stops the caller: callers fail closed.
 import { isGloveboxError } from '../errors/error.ts'
 import { openChain } from './chain.ts'
@@ -10,9 +10,10 @@ import type { AuditHead } from './heads.ts'
 import { ownIntent, type Ending, type Intent, type OwnIntent, type WrittenIntent } from './intent.ts'
 import { openLeases } from './lease.ts'
 import { thisProcess } from './process-name.ts'
-import { openQueue, type Adding } from './queue.ts'
+import { openQueue, type AddOptions, type Adding } from './queue.ts'
 import type { AuditRecord, Unsealed } from './record.ts'
 import { unavailable } from './refusal.ts'
+import { openReserve } from './reserve.ts'
 
 export interface AuditLogOptions extends AuditPlace {
   /** How long to wait for another process before BUSY. */
@@ -27,17 +28,20 @@ export interface AuditLogOptions extends AuditPlace {
 
 export type { Intent, WrittenIntent } from './intent.ts'
 
+/** Of what deletes or ends, and takes no room for itself: it is recorded on a full disk, too. */
+export type Beginning = Pick<AddOptions, 'makesRoom'>
+
 export interface AuditLog extends AsyncDisposable {
   /** The newest head that this process knows. */
   readonly head: AuditHead | undefined
   /** For what has no effect to wait for: a refusal, a sign-in. */
   append(entry: AuditEntry, outcome?: 'done' | 'failed'): Promise<AuditRecord>
   /** Before the effect. If it is refused, the effect must not take place. */
-  begin(entry: AuditEntry): Promise<Intent>
+  begin(entry: AuditEntry, how?: Beginning): Promise<Intent>
   /** For an effect that is quick: the intent stands in the log, and the disk is waited for while the effect is under way. */
-  beginWritten(entry: AuditEntry): Promise<WrittenIntent>
+  beginWritten(entry: AuditEntry, how?: Beginning): Promise<WrittenIntent>
   /** Intent, effect, outcome. An effect that throws is recorded as failed, and its error passed on. */
-  perform<T>(entry: AuditEntry, effect: (intent: Intent) => Promise<T>): Promise<T>
+  perform<T>(entry: AuditEntry, effect: (intent: Intent) => Promise<T>, how?: Beginning): Promise<T>
   /** Ends what is still open here as unknown, signs, and lets go. */
   close(): Promise<void>
 }
@@ -53,10 +57,12 @@ const defaults = {
 export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> {
   const settled = { ...defaults, ...options }
   const chain = openChain(settled)
+  const reserve = openReserve(settled)
   const queue = openQueue({
     place: settled,
     chain,
-    leases: openLeases(settled, settled.waitMs),
+    reserve,
+    leases: openLeases({ place: settled, reserve, waitMs: settled.waitMs }),
     headEvery: settled.headEvery,
     lingerMs: settled.lingerMs,
   })
@@ -74,16 +80,16 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
     return record
   }
 
-  const beginWritten = async (entry: AuditEntry): Promise<WrittenIntent> => {
+  const beginWritten = async (entry: AuditEntry, how?: Beginning): Promise<WrittenIntent> => {
     requireOpen()
-    const { written, durable } = queue.add({ ...checkEntry(entry), outcome: 'intent', intent: null, by })
+    const { written, durable } = queue.add({ ...checkEntry(entry), outcome: 'intent', intent: null, by }, how)
     const begun = ownIntent(await written, endOf)
     own.set(begun.intent.seq, begun)
     return { ...begun.intent, onDisk: () => durable }
   }
 
-  const begin = async (entry: AuditEntry): Promise<Intent> => {
-    const intent = await beginWritten(entry)
+  const begin = async (entry: AuditEntry, how?: Beginning): Promise<Intent> => {
+    const intent = await beginWritten(entry, how)
     await intent.onDisk()
     return intent
   }
@@ -106,8 +112,8 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
     },
     begin,
     beginWritten,
-    async perform(entry, effect) {
-      const intent = await begin(entry)
+    async perform(entry, effect, how) {
+      const intent = await begin(entry, how)
       let result
       try {
         result = await effect(intent)

@@ -1,20 +1,22 @@
 // Group commit. What arrives is written at once, in order; what is written while a sync is under way shares the next one, so a
 // slow disk makes larger batches instead of longer queues.
 import { setTimeout as delay } from 'node:timers/promises'
+import { isNoSpace } from '../paths/kept-space.ts'
 import type { Chain } from './chain.ts'
 import { commit, refuse, waitFor, type Waiting } from './commit.ts'
 import type { AuditPlace } from './files.ts'
 import type { Leases } from './lease.ts'
 import type { AuditRecord, Unsealed } from './record.ts'
-import { asUnavailable, isNoSpace } from './refusal.ts'
+import { asUnavailable } from './refusal.ts'
 import { markRecorded } from './repair.ts'
-import { giveReserve } from './reserve.ts'
+import { endsBytes, reserveBytes, type Reserve } from './reserve.ts'
 import { openSyncs } from './syncs.ts'
 
 export interface QueueOptions {
   readonly place: AuditPlace
   readonly chain: Chain
   readonly leases: Leases
+  readonly reserve: Reserve
   readonly headEvery: { readonly records: number; readonly ms: number }
   /** Keeps the lock so long for what may come next: a busy process then pays for a sync and not for the lock. */
   readonly lingerMs: number
@@ -27,11 +29,17 @@ export interface Adding {
   readonly durable: Promise<void>
 }
 
+export interface AddOptions {
+  /** It asks for no sync of its own, and is on disk when the log is given back: that is soon. */
+  readonly isPatient?: boolean
+  /** It begins what leaves more room on the disk than before. */
+  readonly makesRoom?: boolean
+}
+
 export interface Queue {
   /** Reads the log and records what a dead writer left open. */
   start(): Promise<void>
-  /** A patient one asks for no sync of its own, and is on disk when the log is given back: that is soon. */
-  add(record: Unsealed, options?: { readonly isPatient?: boolean }): Adding
+  add(record: Unsealed, options?: AddOptions): Adding
   /** Signs and lets go. Throws if the end of the log could not be signed. */
   close(): Promise<void>
 }
@@ -41,7 +49,7 @@ const mostPerBatch = 256
 const longestHoldMs = 25
 const letOthersMs = 4
 
-export function openQueue({ place, chain, leases, headEvery, lingerMs }: QueueOptions): Queue {
+export function openQueue({ place, chain, leases, reserve, headEvery, lingerMs }: QueueOptions): Queue {
   const waiting: Waiting[] = []
   const syncs = openSyncs(chain)
   let working: Promise<void> | undefined
@@ -73,8 +81,8 @@ export function openQueue({ place, chain, leases, headEvery, lingerMs }: QueueOp
     const { repairs, ends } = chain.debts()
     const debts = [...repairs.map(({ record }) => record), ...ends]
     if (debts.length === 0) return
-    const batch = debts.map((record) => waitFor(record, { mayUseReserve: true }))
-    syncs.owe(await commit(place, chain, batch))
+    const batch = debts.map((record) => waitFor(record, { leaves: 0 }))
+    syncs.owe(await commit(reserve, chain, batch))
     await Promise.all(batch.map(({ durable }) => durable.promise))
     for (const repair of repairs) markRecorded(place, repair)
   }
@@ -105,7 +113,7 @@ export function openQueue({ place, chain, leases, headEvery, lingerMs }: QueueOp
       return lingerMs > 0 && !isHeadDue && hasTime(lingerMs) && (await lingered())
     }
     do {
-      while (waiting.length > 0 && hasTime(0)) syncs.owe(await commit(place, chain, waiting.splice(0, mostPerBatch)))
+      while (waiting.length > 0 && hasTime(0)) syncs.owe(await commit(reserve, chain, waiting.splice(0, mostPerBatch)))
     } while (await wantsMore())
     const isCutShort = waiting.length > 0 || (lingerMs > 0 && !hasTime(lingerMs))
     await syncs.settle()
@@ -117,6 +125,19 @@ export function openQueue({ place, chain, leases, headEvery, lingerMs }: QueueOp
   const signIfPossible = async (): Promise<void> => {
     isHeadDue = false
     await chain.sign().catch(() => undefined)
+    // There may be room again.
+    reserve.renew()
+  }
+
+  /** Nothing begun here can still end, so the space that was kept for ends may be used. */
+  const signAtLast = async (): Promise<void> => {
+    for (;;) {
+      try {
+        return await chain.sign()
+      } catch (error) {
+        if (!isNoSpace(error) || !reserve.give(0, '')) throw error
+      }
+    }
   }
 
   const work = async (): Promise<void> => {
@@ -144,15 +165,20 @@ export function openQueue({ place, chain, leases, headEvery, lingerMs }: QueueOp
 
   return {
     async start() {
-      await held(catchUp).catch((error: unknown) => {
+      const begin = async (): Promise<void> => {
+        await catchUp()
+        reserve.renew()
+      }
+      await held(begin).catch((error: unknown) => {
         leases.close()
         throw asUnavailable(error)
       })
       awaitHead()
     },
-    add(record, { isPatient = false } = {}) {
-      // An end may use the space that was kept for it; a beginning may not.
-      const added = waitFor(record, { mayUseReserve: record.intent !== null, isPatient })
+    add(record, { isPatient = false, makesRoom = false } = {}) {
+      // An end may use the space that was kept for it; a beginning may not, unless there is more room behind it.
+      const leaves = record.intent !== null ? 0 : makesRoom ? endsBytes : reserveBytes
+      const added = waitFor(record, { leaves, isPatient })
       waiting.push(added)
       onAdded?.()
       working ??= work()
@@ -166,12 +192,7 @@ export function openQueue({ place, chain, leases, headEvery, lingerMs }: QueueOp
       try {
         await held(async () => {
           await catchUp()
-          await chain.sign().catch(async (error: unknown) => {
-            if (!isNoSpace(error)) throw error
-            // Nothing begun here can still end, so the space kept for ends is free.
-            giveReserve(place)
-            await chain.sign()
-          })
+          await signAtLast()
         })
       } catch (error) {
         throw asUnavailable(error)

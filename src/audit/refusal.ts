@@ -1,8 +1,7 @@
 // Everything that keeps a record from being written ends as one code, so that callers can fail closed with one check.
 import { GloveboxError, isGloveboxError } from '../errors/error.ts'
+import { isNoSpace } from '../paths/kept-space.ts'
 import { isErrno } from '../paths/refusal.ts'
-
-export const isNoSpace = (error: unknown): boolean => isErrno(error, 'ENOSPC', 'EDQUOT')
 
 export function unavailable(cause: string, operatorDetail?: string): GloveboxError {
   return new GloveboxError('AUDIT_UNAVAILABLE', `Cannot write the audit log: ${cause}`, {

@@ -75,6 +75,45 @@ describe.skipIf(process.platform !== 'linux')('an audit log on a full disk', () 
   })
 })
 
+const deleting = `
+  const { openAuditLog } = await import(process.argv[1])
+  const { verifyAudit } = await import(process.argv[2])
+  const { execFileSync } = await import('node:child_process')
+  const { closeSync, openSync, rmSync, statSync, writeSync } = await import('node:fs')
+  const root = process.argv[3]
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'tmpfs', root])
+  const place = { directory: root + '/audit', keyDirectory: root + '/keys' }
+  const audit = await openAuditLog(place)
+  const reserve = () => statSync(root + '/audit/reserve', { throwIfNoEntry: false })?.size ?? 0
+  const answers = [reserve()]
+  const entry = (actor) => ({ actor, action: 'thing.removed', subject: 'x' })
+  const code = (work) => work.then(() => 'done', (error) => error.code)
+  // Somebody else takes every page that comes free.
+  const fill = () => {
+    const descriptor = openSync(root + '/fill', 'a')
+    try { for (;;) writeSync(descriptor, Buffer.alloc(4096)) } catch {}
+    closeSync(descriptor)
+  }
+  const before = await audit.begin(entry('before'))
+  let effects = 0
+  const remove = (actor) => { fill(); return code(audit.perform(entry(actor), async () => effects++, { makesRoom: true })) }
+  const untilRefused = async (work) => {
+    for (let count = 0; ; count++) { const answer = await work(); if (answer !== 'done') return [count, answer] }
+  }
+  const [, ordinary] = await untilRefused(() => { fill(); return code(audit.append(entry('a'))) })
+  answers.push(ordinary)
+  const [first, refusal] = await untilRefused(() => remove('a'))
+  answers.push(refusal, first > 16)
+  answers.push(await code(audit.begin(entry('a'))))
+  answers.push(await remove('b'), await remove('b'), await remove('c'))
+  answers.push(await code(before.done()))
+  answers.push(reserve() >= 64 * 1024, effects === first + 3)
+  rmSync(root + '/fill')
+  answers.push(await code(audit.append(entry('a'))), reserve())
+  answers.push(await code(audit.close()), verifyAudit(place.directory).verdict, verifyAudit(place.directory).openIntents)
+  console.log(JSON.stringify(answers))
+`
+
 // One thread for all file calls, since the tracer counts them by thread.
 const failing = `
   const { openAuditLog } = await import(process.argv[1])
@@ -90,6 +129,22 @@ const failing = `
   answers.push(await answer(again.append(entry)), await answer(again.close()))
   console.log(JSON.stringify([...answers, verifyAudit(place.directory).verdict]))
 `
+
+describe.skipIf(process.platform !== 'linux')('an audit log on a full disk, of what makes room', () => {
+  it('takes it out of a reserve, of which nobody has all, and renews that when there is room', () => {
+    const root = mkdtempSync(join(tmpdir(), 'glovebox-audit-deleting-'))
+    try {
+      const unshare = process.geteuid?.() === 0 ? ['-m'] : ['-Urm']
+      const argv = [process.execPath, '--input-type=module', '-e', deleting, built('log'), built('verify'), root]
+      const answers = JSON.parse(execFileSync('unshare', [...unshare, ...argv], { encoding: 'utf8' })) as unknown[]
+      const [whole, refused] = [320 * 1024, 'AUDIT_UNAVAILABLE']
+      const others = ['done', 'done', 'done', 'done', true, true]
+      expect(answers).toEqual([whole, refused, refused, true, refused, ...others, 'done', whole, 'done', 'ok', 0])
+    } finally {
+      rmSync(root, { recursive: true, force: true })
+    }
+  })
+})
 
 function answersWhen(inject: string): unknown {
   const root = mkdtempSync(join(tmpdir(), 'glovebox-audit-failing-'))

@@ -1,5 +1,6 @@
 // Nothing is changed without its record: the intent stands in the log before the change begins, and is on disk before anybody is
-// told of it. A quick change does not wait for the disk: it is under way while the disk is, and if the disk fails it is taken back.
+// told of it. A quick change does not wait for the disk: it is under way while the disk is, and if the disk fails it is taken back. What
+// deletes, or ends what runs, is recorded on a full disk as well: else nobody could make room on it.
 import { GloveboxError } from '../../errors/error.ts'
 import { renderForOperator } from '../../errors/render.ts'
 import type { AuditLog, WrittenIntent } from '../../runtime/audit.ts'
@@ -17,12 +18,14 @@ export const unrecorded: Recording = { whenRecorded: async () => undefined }
 
 export async function recorded(path: string, route: Route, call: Call, { audit, log }: RecordedBy): Promise<Answer> {
   const { principal, requestId } = call
-  const intent = await audit.beginWritten({
+  const entry = {
     actor: principal.actor,
     action: route.audit ?? `${route.tag}.${route.method}`,
     subject: path.slice(0, 512),
     data: { requestId, project: principal.project },
-  })
+  }
+  const makesRoom = route.method === 'delete' || route.endsOnly === true
+  const intent = await audit.beginWritten(entry, { makesRoom })
   const complain = (error: unknown, what: string): void => log.error({ requestId, ...renderForOperator(error) }, what)
   if (route.isQuick !== true) await intent.onDisk()
   let done: Answer

@@ -71,6 +71,8 @@ export interface RouteSpec<Params, Query, Body> {
   readonly isQuick?: boolean
   /** Keeps the server and the host busy; how much of it one caller may have under way is limited while others ask for something. */
   readonly isHeavy?: boolean
+  /** It ends what runs and does nothing else. Like every DELETE it is recorded on a full disk, too. */
+  readonly endsOnly?: boolean
   /** Goes on while the server drains: reading, and ending what runs. Default: only GET. */
   readonly whileDraining?: boolean
   handle(call: Call<Params, Query, Body>, recording: Recording): Promise<Answer>

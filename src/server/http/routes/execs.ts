@@ -186,6 +186,7 @@ export const execRoutes: RouteModule<ExecParts> = ({ execs: served, lister }) =>
       summary: 'End an exec and all that it started.',
       description: 'One that has ended stays as it is.',
       scope: 'exec',
+      endsOnly: true,
       whileDraining: true,
       params,
       answers: {

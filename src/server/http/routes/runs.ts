@@ -180,6 +180,7 @@ export const runRoutes: RouteModule<RunParts> = ({ runs, once, lister }) => {
       audit: 'runs.cancel',
       summary: 'End a run.',
       scope: 'exec',
+      endsOnly: true,
       whileDraining: true,
       params: runParams,
       body: nothing,
