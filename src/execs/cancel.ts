@@ -4,6 +4,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { hasEnded, type ExecRow } from '../contract/store.ts'
 import { finishExec, type FinishParts, type Finished } from './finish.ts'
+import { isFull } from './storage-fault.ts'
 import type { Work } from './work.ts'
 
 export interface CancelParts extends FinishParts {
@@ -45,13 +46,30 @@ export function openCancelling(parts: CancelParts): Cancelling {
     return mine
   }
 
+  /** Even the wish takes room, and the end that it leads to may make some. */
+  const request = async (execId: string): Promise<ExecRow | undefined> => {
+    const ask = () => store.execs.requestCancel(execId, { by: parts.self, at: parts.now().toISOString() })
+    try {
+      return await ask()
+    } catch (error) {
+      if (!isFull(error) || !parts.reserve.release()) throw error
+    }
+    try {
+      return await ask()
+    } catch (error) {
+      // The database lies on another disk.
+      parts.reserve.renew()
+      throw error
+    }
+  }
+
   return {
     end,
     settled: () => Promise.all(ending.values()),
     async cancel(execId) {
       const before = await store.execs.find(execId)
       if (before === undefined || hasEnded(before.status)) return before
-      const row = await store.execs.requestCancel(execId, { by: parts.self, at: parts.now().toISOString() })
+      const row = await request(execId)
       if (row === undefined || hasEnded(row.status)) return row
       work.stop(execId, 'cancelled')
       const isOurs = row.status === 'QUEUED' && row.owner === parts.self

@@ -41,17 +41,20 @@ export interface Keeper {
   close(): Promise<void>
 }
 
-export async function openKeeper(directory: string): Promise<Keeper> {
+/** `removes`: sandboxes are to go, and on a full disk even to look for them takes some room. */
+export async function openKeeper(directory: string, { removes = false } = {}): Promise<Keeper> {
   const state = stateHome()
   const { leases, at } = await openLeases({ state })
   const { docker } = await loadSettings({ directory })
   const [first = '', ...others] = backendNames
   const backends = openServedBackends([first, ...others], { docker })
   const members = openBareMembers({ state, leasesAt: at }, backends)
+  if (removes) members.makeRoom()
 
-  const recorded = async <Value>(action: string, subject: string, work: () => Promise<Value>): Promise<Value> => {
+  const recorded = async (subject: string, remove: boolean, work: () => Promise<void>): Promise<void> => {
     await using audit = await openAudit(state)
-    return await audit.perform({ actor: 'operator', action, subject }, work)
+    const action = remove ? 'sandbox.destroy' : 'sandbox.pause'
+    await audit.perform({ actor: 'operator', action, subject }, work, { makesRoom: remove })
   }
 
   return {
@@ -60,8 +63,7 @@ export async function openKeeper(directory: string): Promise<Keeper> {
       return listMemberIds(state).map((id) => see(state, id, rows.get(id)))
     },
     size: (id) => sizeOf(memberPlace(state, id)),
-    stop: (id, { remove }) =>
-      recorded(remove ? 'sandbox.destroy' : 'sandbox.pause', id, () => end({ state, leases, members, id, remove })),
+    stop: (id, { remove }) => recorded(id, remove, () => end({ state, leases, members, id, remove })),
     async sweep() {
       await sweepDiscarded(state)
       sweepOpenings(state)
@@ -112,6 +114,7 @@ interface Ending {
 }
 
 async function end({ state, leases, members, id, remove }: Ending): Promise<void> {
+  if (remove) members.makeRoom()
   const taken = await leases.take(id)
   if (!taken.granted) throw inUse(state, id)
   const { token } = taken

@@ -161,7 +161,11 @@ export function openLifetimes({ state, pool, members, methodFor, maxAgeMs }: Lif
       }),
     snapshot: (id, asked) =>
       inTurn(id, async (member) => findSnapshot(state, asked.snapshotId ?? '') ?? (await carry(member, asked))),
-    destroy: (id, options) => oneAtATime(id, () => pool.destroy(id, options)),
+    destroy: (id, options) =>
+      oneAtATime(id, () => {
+        members.makeRoom()
+        return pool.destroy(id, options)
+      }),
     async fork(id, { count, ids, lifeMs, tokenId }) {
       const snapshotId = newSnapshotId()
       const made: Member[] = []

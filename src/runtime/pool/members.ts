@@ -19,6 +19,7 @@ import { blankIn } from './blanks.ts'
 import { discard, sweepDiscarded } from './discard.ts'
 import { openIndex } from './records.ts'
 import { asRenewed, standingOf, withinAge } from './life.ts'
+import { openLastRoom } from './last-room.ts'
 import { createMember, wishesOf, type HouseRules, type Member } from './member.ts'
 import {
   isOpenElsewhere,
@@ -66,6 +67,8 @@ export interface RealMembers extends Members<Member, MemberRequest> {
   readonly spares: Pick<Spares, 'ahead' | 'filled'>
   /** A new one will be asked for in a moment: what it would wait for may begin. */
   expect(request: MemberRequest): void
+  /** One is about to be thrown away: on a full disk there is room then for what is written of it, from its lease on. */
+  makeRoom(): void
   /** Ends what was made ahead and nobody has claimed. */
   close(): Promise<void>
 }
@@ -81,6 +84,7 @@ export function openMembers(options: MembersOptions): RealMembers {
   sweepScratch(membersIn(state))
   sweepLocks(join(state, 'locks') as HostPath)
   void sweepDiscarded(state)
+  const lastRoom = openLastRoom(state)
 
   const index = openIndex(state)
   const usual = usualWishes(options)
@@ -220,6 +224,7 @@ export function openMembers(options: MembersOptions): RealMembers {
     async destroy(id, { token, why }) {
       const last = requireNewest(options, id, token)
       const own = open.get(id)
+      if (!keepsFiles(why)) lastRoom.make()
       open.delete(id)
       if (own !== undefined) index.put(own.record)
       await own?.shut()
@@ -230,15 +235,18 @@ export function openMembers(options: MembersOptions): RealMembers {
         if (last !== undefined && last.owner !== null) writeOpening(state, id, { ...last, token, owner: null })
         return
       }
+      lastRoom.make()
       if (last !== undefined) writeOpening(state, id, { ...last, token, owner: null })
       index.drop(id)
       await discard(state, id)
+      lastRoom.renew()
     },
     list: async () => inPieces(await index.refreshed(), (piece) => piece.map(infoOf)),
     spares,
     expect(request) {
       if (request.isUnhurried !== true && asksForUsual(request, options.defaults)) spares.expect()
     },
+    makeRoom: () => lastRoom.make(),
     close: () => spares.close(),
   }
 }

@@ -1,7 +1,7 @@
 // Snapshots: a member's files as they were, which other members begin with. By overlay nothing is copied: the files themselves become
 // the snapshot, and the member goes on with an empty directory over them. Elsewhere they are copied, and the record says so. A snapshot
 // that something stands on stays until nothing does, whoever deleted it. It knows directories and records, and no sandbox.
-import { existsSync, mkdirSync, readFileSync, renameSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { z } from 'zod'
 import { chance } from '../../contract/chance.ts'
@@ -10,7 +10,7 @@ import type { HostPath } from '../../contract/mount.ts'
 import { GloveboxError } from '../../errors/error.ts'
 import { isErrno } from '../../paths/refusal.ts'
 import { replaceFile, syncDirectory } from '../../runs/replace-file.ts'
-import { namesIfThere } from '../../paths/if-there.ts'
+import { namesIfThere, readIfThere } from '../../paths/if-there.ts'
 import { removeTree, removeTreeAtOnce } from '../../paths/remove-tree.ts'
 import { inPieces } from '../../pool/in-pieces.ts'
 import { released } from '../../pool/refusals.ts'
@@ -62,6 +62,8 @@ export interface SnapshotRequest {
 }
 
 export const snapshotFile = 'snapshot.json'
+/** The record as it will be when it is deleted: then it only gets its name, for which there is room on a full disk, too. */
+const deletedFile = 'deleted.json'
 export const stagePrefix = '.stage-'
 
 export const snapshotPlace = (state: HostPath, id: string): HostPath => join(snapshotsIn(state), id) as HostPath
@@ -145,6 +147,7 @@ async function moveAside(
 async function publish(state: HostPath, snapshot: SnapshotRecord, isLost: () => boolean): Promise<void> {
   if (isLost()) throw cutOff()
   const stage = stagePlace(state, snapshot.id)
+  writeFileSync(join(stage, deletedFile), deletedText(snapshot), { mode: 0o600 })
   await replaceFile(join(stage, snapshotFile), textOf(snapshot), { mode: 0o600 })
   renameSync(stage, snapshotPlace(state, snapshot.id))
   await syncDirectory(snapshotsIn(state))
@@ -205,13 +208,20 @@ export const listSnapshots = (state: HostPath): Promise<readonly SnapshotRecord[
 /** Nobody sees it any more. It goes when nothing stands on it. Nothing happens where it is gone already. */
 export async function deleteSnapshot(state: HostPath, snapshot: SnapshotRecord): Promise<void> {
   const place = snapshotPlace(state, snapshot.id)
+  const [record, prepared] = [join(place, snapshotFile), join(place, deletedFile)]
   try {
-    await replaceFile(join(place, snapshotFile), textOf({ ...snapshot, is_deleted: true }), { mode: 0o600 })
+    // Nobody waited for the disk when it was written, and an earlier version made none.
+    if (readIfThere(prepared) === deletedText(snapshot)) {
+      renameSync(prepared, record)
+      await syncDirectory(place)
+    } else await replaceFile(record, deletedText(snapshot), { mode: 0o600 })
   } catch (error) {
     // Somebody else has deleted it at the same time, and it was swept between two steps of ours.
     if (!isErrno(error, 'ENOENT')) throw error
   }
 }
+
+const deletedText = (snapshot: SnapshotRecord): string => textOf({ ...snapshot, is_deleted: true })
 
 const textOf = (snapshot: SnapshotRecord): string => `${JSON.stringify(snapshot, null, 2)}\n`
 

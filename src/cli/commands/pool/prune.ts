@@ -14,7 +14,7 @@ export async function prune(flags: PoolFlags, { face, directory }: Doing): Promi
     })
   const wanted = new Set<SeenState>(['over'])
   for (const state of ['paused', 'resting', 'damaged'] as const) if (flags[state] === true) wanted.add(state)
-  const keeper = await openKeeper(directory)
+  const keeper = await openKeeper(directory, { removes: flags.dryRun !== true })
   let code = 0
   try {
     for (const { id, state } of (await keeper.list()).filter((each) => wanted.has(each.state))) {

@@ -22,9 +22,9 @@ export async function stop(asked: readonly string[], flags: PoolFlags, doing: Do
   if (asked.some((one) => one.startsWith('sh_')) && serverAsked(flags) === undefined)
     return (await import('../held/stop.ts')).stopShells(asked, flags, doing)
   if (serverAsked(flags) !== undefined) return endAll(await there(flags, doing), asked, flags, doing)
-  const keeper = await openKeeper(doing.directory)
+  const remove = flags.remove === true
+  const keeper = await openKeeper(doing.directory, { removes: remove })
   try {
-    const remove = flags.remove === true
     const place = { all: await keeper.list(), end: (id: SandboxId) => keeper.stop(id, { remove }) }
     return await endAll(place, asked, flags, doing)
   } finally {
