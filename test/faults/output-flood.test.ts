@@ -1,5 +1,7 @@
 // Callers whose commands run on and say more than anybody keeps. A real server, and what its memory grew by.
+import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { codeOf, startServer, type Answered, type ServerGround } from '../e2e/server-ground.ts'
 
@@ -13,8 +15,8 @@ afterEach(async () => {
   await ground.stop()
 })
 
-const begin = async (...limits: readonly string[]): Promise<void> => {
-  ground = await startServer({ flags: ['--grace', '1s', ...limits.flatMap((limit) => ['--limit', limit])] })
+const begin = async (limits: readonly string[] = [], env: Readonly<Record<string, string>> = {}): Promise<void> => {
+  ground = await startServer({ flags: ['--grace', '1s', ...limits.flatMap((limit) => ['--limit', limit])], env })
 }
 
 /** A sandbox with the file `a`, of as many bytes as one output may have. */
@@ -36,6 +38,18 @@ const namesIn = async (sandbox: string, token: string): Promise<string> =>
 const until = (name: string): string => `until [ -e ${name} ]; do sleep 0.2; done`
 const inBackground = (sandbox: string, command: string, token: string): Promise<Answered> =>
   ground.call('POST', `${sandbox}/commands`, { token, body: { command, background: true, timeoutMs: 300_000 } })
+
+/** Asks for the result of a command, and takes nothing of it. */
+async function waitWithoutReading(path: string, body: object): Promise<() => void> {
+  const socket = connect(ground.port, '127.0.0.1')
+  socket.on('error', () => {})
+  await once(socket, 'connect')
+  const text = JSON.stringify(body)
+  const head = [`POST ${path} HTTP/1.1`, `Host: 127.0.0.1:${ground.port}`, `Authorization: Bearer ${ground.token}`]
+  const type = ['Content-Type: application/json', `Content-Length: ${text.length}`]
+  socket.write([...head, ...type, '', text].join('\r\n'))
+  return () => socket.destroy()
+}
 
 const memoryMiB = (name: 'VmRSS' | 'VmHWM'): number => {
   const status = readFileSync(`/proc/${ground.server.child.pid}/status`, 'utf8')
@@ -102,7 +116,7 @@ describe('the output of commands that run', () => {
   })
 
   it('counts no longer when their sandbox is deleted', async () => {
-    await begin(`outputBytesPerToken=${4 * mebibyte}`)
+    await begin([`outputBytesPerToken=${4 * mebibyte}`])
     const { token } = ground
     const [sandbox, next] = [await makeSandbox(token), await makeSandbox(token)]
     const say = `cat a; touch said; ${until('end')}`
@@ -113,8 +127,44 @@ describe('the output of commands that run', () => {
     await expect.poll(async () => (await inBackground(next, 'true', token)).status).toBe(202)
   })
 
+  it('that is waited for counts until it is taken', async () => {
+    await begin([`outputBytesPerToken=${4 * mebibyte}`, 'stalledMs=600000'])
+    const { token } = ground
+    const sandbox = await makeSandbox(token)
+    const loud = { command: 'cat a' }
+    const answer = await ground.call('POST', `${sandbox}/commands`, { body: loud })
+    expect([answer.at('stdoutTotalBytes'), answer.at('stdoutTruncated')]).toEqual([each, true])
+    expect(String(answer.at('stdout')).length).toBeLessThan(4 * mebibyte)
+    const leave = await waitWithoutReading(`${sandbox}/commands`, { command: 'cat a; touch said' })
+    await expect.poll(() => namesIn(sandbox, token), { timeout: patienceMs }).toContain('"said"')
+    expect(codeOf(await ground.call('POST', `${sandbox}/commands`, { body: loud }))).toBe('QUOTA_EXCEEDED')
+    leave()
+    const again = async () => (await ground.call('POST', `${sandbox}/commands`, { body: loud })).status
+    await expect.poll(again, { timeout: patienceMs }).toBe(200)
+  })
+
+  it('that was waited for is not kept by its shell', async () => {
+    // What is free to be collected must not be taken for what is kept.
+    await begin([], { NODE_OPTIONS: '--max-old-space-size=300' })
+    const { token } = ground
+    const sandbox = await makeSandbox(token)
+    const before = memoryMiB('VmRSS')
+    for (let shells = 0; shells < 10; shells++) {
+      const shell = String((await ground.call('POST', `${sandbox}/shells`, { body: {} })).headers['location'])
+      for (let commands = 0; commands < 4; commands++) {
+        const said = await ground.call('POST', `${shell}/commands`, { body: { command: 'cat a; cat a >&2' } })
+        expect([said.at('stdoutTruncated'), said.at('stderrTruncated')]).toEqual([false, false])
+        expect(String(said.at('stderr'))).toHaveLength(each)
+      }
+      const last = await ground.call('GET', `${shell}/wait`)
+      expect([last.at('result.stdoutTotalBytes'), last.at('result.stdoutTruncated')]).toEqual([each, true])
+    }
+    // They said 800 MiB together.
+    expect(memoryMiB('VmRSS') - before).toBeLessThan(500)
+  })
+
   it('of a shell counts like any other', async () => {
-    await begin(`outputBytesPerToken=${4 * mebibyte}`)
+    await begin([`outputBytesPerToken=${4 * mebibyte}`])
     const { token } = ground
     const sandbox = await makeSandbox(token)
     const shell = String((await ground.call('POST', `${sandbox}/shells`, { body: {} })).headers['location'])

@@ -109,6 +109,46 @@ describe('commands of a hosted sandbox', () => {
     expect(room.heldBytes).toBe(0)
   })
 
+  it('that are waited for count until their answer is taken', async () => {
+    const room = openOutputRoom({ outputBytesPerToken: 4 * mebibyte, outputBytes: 100 * mebibyte })
+    const { shelf, lying } = countedShelf()
+    const commands = openCommands(loud(8 * mebibyte), { shelf, room })
+    let take = (): void => {}
+    const taken = new Promise<void>((resolve) => (take = resolve))
+    const leaving = new AbortController()
+    const answer = commands.run('tok', 'say', { signal: leaving.signal, taken })
+    await expect(commands.run('tok', 'say', { taken })).rejects.toMatchObject({ code: 'QUOTA_EXCEEDED' })
+    leaving.abort()
+    const { stdout, stdoutTruncated } = await answer
+    expect([stdout.length < 4 * mebibyte, stdout.length > mebibyte, stdoutTruncated]).toEqual([true, true, true])
+    expect(room.heldBytes).toBeGreaterThan(stdout.length)
+    take()
+    await taken
+    await expect.poll(() => room.heldBytes).toBe(0)
+    expect([commands.list(), lying(), commands.running]).toEqual([[], 0, 0])
+  })
+
+  it('that are waited for are run in a sandbox that can say what its limits are only when it is open', async () => {
+    const { describe: open, commands: runs } = loud(100)
+    let isOpen = false
+    const resting = {
+      describe: () => (isOpen ? open() : { policy: [] }),
+      commands: {
+        run: async (...asked: Parameters<Runner['commands']['run']>) => {
+          await Promise.resolve()
+          isOpen = true
+          return runs.run(...asked)
+        },
+      },
+    } as Runner
+    const leaving = new AbortController()
+    const options = { signal: leaving.signal, taken: Promise.resolve() }
+    const answer = openCommands(resting, { ...countedShelf(), room: wideRoom() }).run('tok', 'say', options)
+    await expect.poll(() => isOpen).toBe(true)
+    leaving.abort()
+    expect((await answer).stdout).toBe('a'.repeat(100))
+  })
+
   it('hold nothing where the sandbox cannot say what its limits are', () => {
     const room = wideRoom()
     const { shelf } = countedShelf()

@@ -1,11 +1,11 @@
-// Commands of a hosted sandbox that outlive the request that began them. What they say is kept, up to the limits of policy,
+// Commands of a hosted sandbox, and those that outlive the request that began them. What they say is kept, up to the limits of policy,
 // so that any number of readers can follow at their own pace, leave, and come back behind the last byte that they saw. While they run
 // it takes up the share of whoever began them, and is cut where that is used up.
 import type { ExecResult, RunOptions } from '../../contract/exec.ts'
 import { newExecId, type ExecId } from '../../contract/ids.ts'
 import type { Sandbox } from '../../contract/sandbox.ts'
 import { GloveboxError } from '../../errors/error.ts'
-import { type Journal, type JournalPart, type JournalPosition, openJournal, type StreamName } from './journal.ts'
+import { type Journal, type JournalPart, type JournalPosition, type Limits, openJournal } from './journal.ts'
 import type { OutputRoom, OutputShare } from './output-room.ts'
 import type { Shelf } from './shelf.ts'
 
@@ -38,7 +38,7 @@ export interface HostedCommand {
 
 export interface HostedCommands {
   /** To its end, for a caller that waits. */
-  run(command: Command, options: RunOptions): Promise<ExecResult>
+  run(tokenId: string, command: Command, options: WaitedOptions): Promise<ExecResult>
   /** What it says counts for the token. Refused, before anything is begun, where that has used up its share. */
   start(tokenId: string, command: Command, options: StartOptions): HostedCommand
   find(execId: string): HostedCommand | undefined
@@ -72,14 +72,18 @@ export function openCommands(sandbox: Runner, { shelf, room }: CommandStores): H
       running.delete(stopping)
     }
   }
+  const begin = (tokenId: string, asked: Pick<Starting, 'command' | 'options' | 'limits'>): StartedCommand =>
+    startCommand(sandbox, { ...asked, share: room.enter(tokenId), counted })
   /** For whoever waits for it: ends with the caller, or with all the others. */
-  const runToEnd = async (command: Command, { signal, ...options }: RunOptions): Promise<ExecResult> => {
-    const stopping = new AbortController()
-    const stop = (): void => stopping.abort()
+  const runToEnd: HostedCommands['run'] = async (tokenId, command, { signal, taken, ...options }) => {
+    // Asked for when it says something: one that rests is opened by the command, and cannot tell before.
+    const started = begin(tokenId, { command, options, limits: () => limitsOf(sandbox) })
+    started.countUntil(taken)
+    const stop = (): void => started.cancel()
     if (signal?.aborted === true) stop()
     signal?.addEventListener('abort', stop, { once: true })
     try {
-      return await counted(sandbox.commands.run(command, { ...options, signal: stopping.signal }), stopping)
+      return await started.settled
     } finally {
       signal?.removeEventListener('abort', stop)
     }
@@ -103,7 +107,7 @@ export function openCommands(sandbox: Runner, { shelf, room }: CommandStores): H
     start(tokenId, command, options) {
       if (running.size >= maxRunning) throw tooMany()
       const limits = limitsOf(sandbox)
-      const started = startCommand(sandbox, { command, options, limits, share: room.enter(tokenId), counted })
+      const started = begin(tokenId, { command, options, limits: () => limits })
       known.set(started.execId, started)
       const ended = (): void => keep(started)
       started.settled.then(ended, ended)
@@ -128,25 +132,37 @@ export function openCommands(sandbox: Runner, { shelf, room }: CommandStores): H
 
 type StartOptions = Omit<RunOptions, 'signal' | 'onStdout' | 'onStderr'>
 
+export interface WaitedOptions extends StartOptions {
+  readonly signal?: AbortSignal
+  /** The answer lies in memory until somebody has taken it. */
+  readonly taken: Promise<unknown>
+}
+
 interface Starting {
   readonly command: Command
   readonly options: StartOptions
-  readonly limits: Readonly<Record<StreamName, number>>
+  readonly limits: () => Limits
   readonly share: OutputShare
   readonly counted: (work: Promise<ExecResult>, stopping: AbortController) => Promise<ExecResult>
 }
 
-function startCommand(sandbox: Runner, { command, options, limits, share, counted }: Starting): HostedCommand {
+function startCommand(sandbox: Runner, { command, options, limits, share, counted }: Starting): StartedCommand {
   const stopping = new AbortController()
   const journal = openJournal(limits, withBeside(share))
+  // A shell has the listeners of its last commands for as long as it is open, and must not have the journal by them.
+  let listening: Journal | undefined = journal
+  const stopListening = (): void => {
+    listening = undefined
+  }
   const work = sandbox.commands.run(command, {
     ...options,
     signal: stopping.signal,
     keepBytes: keptBesideBytes,
     lentChunks: true,
-    onStdout: (chunk) => journal.add('stdout', chunk),
-    onStderr: (chunk) => journal.add('stderr', chunk),
+    onStdout: (chunk) => listening?.add('stdout', chunk),
+    onStderr: (chunk) => listening?.add('stderr', chunk),
   })
+  work.then(stopListening, stopListening)
   return new StartedCommand({ work: counted(work, stopping), journal, stopping })
 }
 
@@ -214,6 +230,10 @@ class StartedCommand implements HostedCommand {
     if (!signal.aborted) yield { kind: 'ended', at, result: await this.settled }
   }
 
+  countUntil(over: Promise<unknown>): void {
+    this.#started.journal.countUntil(over)
+  }
+
   cancel(): void {
     this.#started.stopping.abort()
   }
@@ -252,7 +272,7 @@ const tooMany = (): GloveboxError =>
     facts: { retryAfterSeconds: 1 },
   })
 
-function limitsOf(sandbox: Runner): { readonly stdout: number; readonly stderr: number } {
+function limitsOf(sandbox: Runner): Limits {
   const { policy } = sandbox.describe()
   const bytes = (field: string): number => {
     const value = policy.find((each) => each.field === field)?.value

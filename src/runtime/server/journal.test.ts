@@ -20,7 +20,7 @@ describe('a journal', () => {
         fc.nat(5),
         fc.nat(500),
         async (chunks, leaveAfter, limit) => {
-          const journal = openJournal({ stdout: limit, stderr: limit }, wideRoom().enter('a'))
+          const journal = openJournal(() => ({ stdout: limit, stderr: limit }), wideRoom().enter('a'))
           const adding = (async () => {
             for (const { stream, bytes } of chunks) {
               journal.add(stream, bytes)
@@ -53,7 +53,7 @@ describe('a journal', () => {
   })
 
   it('a part of text ends where a character does', async () => {
-    const journal = openJournal(plenty, wideRoom().enter('a'))
+    const journal = openJournal(() => plenty, wideRoom().enter('a'))
     const bytes = Buffer.from('a😀b')
     journal.add('stdout', bytes.subarray(0, 3))
     const reading = journal.read(none, new AbortController().signal)
@@ -65,7 +65,7 @@ describe('a journal', () => {
   })
 
   it('a reader that waits is let go by its signal', async () => {
-    const journal = openJournal(plenty, wideRoom().enter('a'))
+    const journal = openJournal(() => plenty, wideRoom().enter('a'))
     const leaving = new AbortController()
     const reading = journal.read(none, leaving.signal).next()
     leaving.abort()
@@ -74,7 +74,7 @@ describe('a journal', () => {
 
   it('keeps the head of what was said where there is no room for more, and fills no hole when there is', () => {
     const room = openOutputRoom({ outputBytesPerToken: 3 * entryBytes, outputBytes: 1e9 })
-    const journal = openJournal(plenty, room.enter('a'))
+    const journal = openJournal(() => plenty, room.enter('a'))
     const other = room.enter('a')
     journal.add('stdout', Buffer.alloc(5000, 'a'))
     journal.add('stdout', Buffer.alloc(5000, 'b'))
@@ -91,7 +91,7 @@ describe('a journal', () => {
   it('asks for room as its buffer grows, and not for each chunk', () => {
     const asked: number[] = []
     const share = { take: (bytes: number) => asked.push(bytes) && bytes, hold: () => {}, leave: () => {} }
-    const journal = openJournal(plenty, share)
+    const journal = openJournal(() => plenty, share)
     for (let chunks = 0; chunks < 100_000; chunks++) journal.add('stdout', Buffer.from('1234567'))
     expect(journal.keptBytes()).toBe(700_000)
     expect(asked.length).toBeLessThan(10)
@@ -99,7 +99,7 @@ describe('a journal', () => {
 
   it('counts until the command has ended and its last reader has left, and again for one that comes back', async () => {
     const room = wideRoom()
-    const journal = openJournal(plenty, room.enter('a'))
+    const journal = openJournal(() => plenty, room.enter('a'))
     journal.add('stdout', Buffer.alloc(100_000, 'a'))
     const reading = () => journal.read(none, new AbortController().signal)
     const [first, second] = [reading(), reading()]

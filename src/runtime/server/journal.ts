@@ -21,6 +21,8 @@ export interface Journal {
   add(stream: StreamName, chunk: Uint8Array): void
   end(): void
   keptBytes(): number
+  /** Somebody has what is kept in another form until then, and it counts for as long. */
+  countUntil(over: Promise<unknown>): void
   /** So much of it is kept at the most. */
   limit(stream: StreamName): number
   /** All that is kept, as text. */
@@ -34,14 +36,17 @@ interface Kept {
   /** Grows by doubling, up to the limit: many small chunks cost no more than a few large ones. */
   buffer: Buffer
   length: number
-  limit: number
+  /** Undefined until something is said. */
+  limit: number | undefined
 }
 
+export type Limits = Readonly<Record<StreamName, number>>
+
 /** The share counts what lies here until the command has ended and nobody reads any more. */
-export function openJournal(limits: Readonly<Record<StreamName, number>>, share: OutputShare): Journal {
+export function openJournal(limits: () => Limits, share: OutputShare): Journal {
   const kept: Record<StreamName, Kept> = {
-    stdout: { buffer: Buffer.alloc(0), length: 0, limit: limits.stdout },
-    stderr: { buffer: Buffer.alloc(0), length: 0, limit: limits.stderr },
+    stdout: { buffer: Buffer.alloc(0), length: 0, limit: undefined },
+    stderr: { buffer: Buffer.alloc(0), length: 0, limit: undefined },
   }
   const waiting = new Set<() => void>()
   let isOver = false
@@ -62,6 +67,18 @@ export function openJournal(limits: Readonly<Record<StreamName, number>>, share:
   const wake = (): void => {
     for (const go of waiting) go()
     waiting.clear()
+  }
+  /** What the limit is from then on. Room is asked for as seldom as the buffer grows, so that a chunk costs no counting. */
+  const grow = (each: Kept, limit: number, needed: number): number => {
+    const { buffer, length } = each
+    const more = Math.min(limit, Math.max(needed, buffer.length * 2, 4096)) - buffer.length
+    const granted = share.take(more)
+    if (granted > 0) {
+      each.buffer = Buffer.alloc(buffer.length + granted)
+      buffer.copy(each.buffer, 0, 0, length)
+    }
+    // For good: what room comes again does not fill the hole behind it.
+    return granted < more ? each.buffer.length : limit
   }
   const partAfter = (at: JournalPosition): JournalPart | undefined => {
     for (const stream of ['stdout', 'stderr'] as const) {
@@ -88,7 +105,13 @@ export function openJournal(limits: Readonly<Record<StreamName, number>>, share:
 
   return {
     add(stream, chunk) {
-      keep(kept[stream], chunk, share)
+      const each = kept[stream]
+      each.limit ??= limits()[stream]
+      const wanted = each.length + Math.min(chunk.length, each.limit - each.length)
+      if (wanted > each.buffer.length) each.limit = grow(each, each.limit, wanted)
+      const taken = chunk.subarray(0, each.limit - each.length)
+      each.buffer.set(taken, each.length)
+      each.length += taken.length
       wake()
     },
     end() {
@@ -98,7 +121,11 @@ export function openJournal(limits: Readonly<Record<StreamName, number>>, share:
       wake()
     },
     keptBytes,
-    limit: (stream) => kept[stream].limit,
+    countUntil(over) {
+      enter()
+      over.then(leave, leave)
+    },
+    limit: (stream) => kept[stream].limit ?? Infinity,
     text: (stream) => decode(kept[stream]),
     async *read(after, signal) {
       let at = after
@@ -118,26 +145,6 @@ export function openJournal(limits: Readonly<Record<StreamName, number>>, share:
       }
     },
   }
-}
-
-function keep(kept: Kept, chunk: Uint8Array, share: OutputShare): void {
-  const wanted = kept.length + Math.min(chunk.length, kept.limit - kept.length)
-  if (wanted > kept.buffer.length) grow(kept, wanted, share)
-  const taken = chunk.subarray(0, kept.limit - kept.length)
-  kept.buffer.set(taken, kept.length)
-  kept.length += taken.length
-}
-
-/** Asked for as seldom as the buffer grows, so that a chunk costs no counting. */
-function grow(kept: Kept, needed: number, share: OutputShare): void {
-  const { buffer, limit } = kept
-  const more = Math.min(limit, Math.max(needed, buffer.length * 2, 4096)) - buffer.length
-  const granted = share.take(more)
-  // For good: what room comes again does not fill the hole behind it.
-  if (granted < more) kept.limit = buffer.length + granted
-  if (granted === 0) return
-  kept.buffer = Buffer.alloc(buffer.length + granted)
-  buffer.copy(kept.buffer, 0, 0, kept.length)
 }
 
 /** A character that the limit cut is left out; anything else that is no UTF-8 is shown as U+FFFD. */

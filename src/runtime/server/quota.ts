@@ -31,7 +31,7 @@ export interface SandboxLimits {
   readonly uploadFiles: number
   /** Output of commands that have ended, of all sandboxes together. */
   readonly keptOutputBytes: number
-  /** Output of commands that run, or are still followed: of one token, and of all. */
+  /** Output of commands that run, or are still followed or answered: of one token, and of all. */
   readonly outputBytesPerToken: number
   readonly outputBytes: number
   /** Runs at work, each in a sandbox of its own. */

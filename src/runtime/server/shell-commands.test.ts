@@ -15,6 +15,8 @@ const wideRoom = () => openOutputRoom({ outputBytesPerToken: 1e9, outputBytes: 1
 const limits = ['maxStdoutBytes', 'maxStderrBytes'].map((field) => ({ field, value: 1024 }))
 const sandbox = { describe: () => ({ policy: limits }) } as unknown as Sandbox
 
+const waited = { taken: Promise.resolve() }
+
 const shellOf = (): Shell => {
   let count = 0
   const start = async (command: string) => {
@@ -30,13 +32,13 @@ describe('commands of a shell', () => {
     const shell = shellOf()
     const { number, command } = await commands.of(sandbox, shell).start('tok', 'one', {})
     expect(commands.of(sandbox, shell).find(number)).toBe(command)
-    expect(await commands.of(sandbox, shell).run('two', {})).toMatchObject({ number: 2, command: 'two' })
+    expect(await commands.of(sandbox, shell).run('tok', 'two', waited)).toMatchObject({ number: 2, command: 'two' })
   })
 
   it('do not hold a shell that nobody else holds any more', async () => {
     const commands = openShellCommands(wideRoom())
     const use = async (shell: Shell): Promise<WeakRef<Shell>> => {
-      await commands.of(sandbox, shell).run('one', {})
+      await commands.of(sandbox, shell).run('tok', 'one', waited)
       const { command } = await commands.of(sandbox, shell).start('tok', 'two', {})
       await command.settled
       return new WeakRef(shell)

@@ -5,16 +5,25 @@ import type { ShellId } from '../../contract/ids.ts'
 import type { Sandbox } from '../../contract/sandbox.ts'
 import type { Shell, ShellExecOptions, ShellResult } from '../../contract/shell.ts'
 import { GloveboxError } from '../../errors/error.ts'
-import { openCommands, type CommandStores, type HostedCommand, type HostedCommands, type Runner } from './commands.ts'
+import {
+  openCommands,
+  type CommandStores,
+  type HostedCommand,
+  type HostedCommands,
+  type Runner,
+  type WaitedOptions,
+} from './commands.ts'
 import type { OutputRoom } from './output-room.ts'
 import { openShelf } from './shelf.ts'
 
 export interface NumberedCommands {
   /** To its end, for a caller that waits. */
-  run(command: string, options: Pick<ShellExecOptions, 'timeoutMs' | 'signal'>): Promise<ShellResult>
+  run(tokenId: string, command: string, options: WaitedCommand): Promise<ShellResult>
   start(tokenId: string, command: string, options: Pick<ShellExecOptions, 'timeoutMs'>): Promise<NumberedCommand>
   find(number: number): HostedCommand | undefined
 }
+
+export type WaitedCommand = Pick<ShellExecOptions, 'timeoutMs' | 'signal'> & Pick<WaitedOptions, 'taken'>
 
 export interface NumberedCommand {
   readonly number: number
@@ -103,8 +112,8 @@ function openKept(sandbox: Sandbox, stores: CommandStores): Kept {
   }
   return {
     through: (shell) => ({
-      run: async (text, options) =>
-        asShellResult(await give({ shell, announce: () => {} }, () => commands.run(text, options))),
+      run: async (tokenId, text, options) =>
+        asShellResult(await give({ shell, announce: () => {} }, () => commands.run(tokenId, text, options))),
       async start(tokenId, text, options) {
         let announce: Next['announce'] = () => {}
         const announced = new Promise<number>((resolve) => (announce = resolve))

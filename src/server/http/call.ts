@@ -49,6 +49,12 @@ export class RequestCall implements Call {
     return sha256Of(this.#origin.incoming, this.#bytes)
   }
 
+  get taken(): Promise<void> {
+    const { outgoing } = this.#origin
+    if (outgoing.destroyed) return Promise.resolve()
+    return new Promise((resolve) => void outgoing.once('close', () => resolve()))
+  }
+
   get signal(): AbortSignal {
     this.#gone ??= abortedWith(this.#origin.outgoing)
     return this.#gone.signal

@@ -101,6 +101,8 @@ export interface Call<Params = unknown, Query = unknown, Body = unknown> {
   readonly header: (name: string) => string | undefined
   /** One of many heavy ones that the caller wants beside others: what would only make it quicker is left out. */
   readonly isOfCrowd: boolean
+  /** Resolves when nobody waits for the answer any longer: it was taken, or its reader has gone. */
+  readonly taken: Promise<void>
   /** The body, or a part of it, is in memory until then, and counts for as long. */
   readonly holdBodyUntil: (over: Promise<unknown>) => void
   /** The whole raw body, bounded; only where `rawBody` is declared. */

@@ -202,6 +202,7 @@ function callOf(
       return Array.isArray(value) ? value[0] : value
     },
     isOfCrowd: false,
+    taken: Promise.resolve(),
     holdBodyUntil: () => {},
     bytes: () => Promise.resolve(new Uint8Array()),
   }

@@ -97,14 +97,17 @@ export const commandRoutes: RouteModule<{ readonly house: SandboxHouse }> = ({ h
       'CANCELLED',
     ],
     handle: async (call) => {
+      const { tokenId } = call.principal
       const { commands, id } = hostedFor(house, call.params.sandbox_id, call.principal)
       const { background, ...asked } = call.body
       const options = optionsOf(asked)
       const command = (asked.command ?? asked.argv) as Command
       const follows = asksForEvents(call.header('accept'))
-      if (!follows && background !== true)
-        return json(200, execOutput(await commands.run(command, { ...options, signal: call.signal })))
-      const started = commands.start(call.principal.tokenId, command, options)
+      if (!follows && background !== true) {
+        const waited = { ...options, signal: call.signal, taken: call.taken }
+        return json(200, execOutput(await commands.run(tokenId, command, waited)))
+      }
+      const started = commands.start(tokenId, command, options)
       // SECURITY: it may be input that the command never reads. test/e2e/server-shares: "of a command counts until that has ended: %s"
       call.holdBodyUntil(started.settled)
       await Promise.race([started.settled, nextTurn()])

@@ -97,7 +97,14 @@ export function resultOf(done: ShellResult): z.infer<typeof resultSchema> {
 }
 
 export const waitedOf = (waited: ShellWaited) =>
-  waited.done ? { done: true, result: resultOf(waited.result) } : waited
+  waited.done ? { done: true, result: resultOf(asKept(waited.result)) } : waited
+
+/** The shell itself keeps the head of what was said, whatever the policy allows; the rest has gone to whoever began it. */
+const asKept = (result: ShellResult): ShellResult => ({
+  ...result,
+  stdoutTruncated: result.stdoutBytes.length < result.stdoutTotalBytes,
+  stderrTruncated: result.stderrBytes.length < result.stderrTotalBytes,
+})
 
 export interface FoundShell {
   readonly hosted: HostedSandbox

@@ -189,13 +189,15 @@ const commandRoutes = ({ house, commandsOf, commandFor }: CommandParts) => [
       202: { description: 'It runs, or waits for its turn.', json: begun },
     },
     errors: ['POLICY_ESCALATION', 'SANDBOX_GONE', 'SHELL_CLOSED', 'QUOTA_EXCEEDED', 'CANCELLED', 'BOUNDARY_FAILED'],
-    handle: async ({ params, principal, body, header, signal }) => {
+    handle: async (call) => {
+      const { params, principal, body, header, signal } = call
       const options = body.timeoutMs === undefined ? {} : { timeoutMs: body.timeoutMs }
       const follows = asksForEvents(header('accept'))
+      const { tokenId } = principal
       const commands = await commandsOf(params, principal)
       if (!follows && body.background !== true)
-        return json(200, resultOf(await commands.run(body.command, { ...options, signal })))
-      const { number, command } = await commands.start(principal.tokenId, body.command, options)
+        return json(200, resultOf(await commands.run(tokenId, body.command, { ...options, signal, taken: call.taken })))
+      const { number, command } = await commands.start(tokenId, body.command, options)
       const location = `/sandboxes/${params.sandbox_id}/shells/${params.shell_id}/commands/${number}`
       if (!follows) return json(202, statusOf(number, command), { location })
       return events((gone) => eventsOf(command, { stdout: 0, stderr: 0 }, gone, tellEnd), {
@@ -262,7 +264,10 @@ const commandRoutes = ({ house, commandsOf, commandFor }: CommandParts) => [
     handle: async ({ params, principal, query, signal }) => {
       const shell = requireCommands(await shellFor(house, params, principal))
       const { number, wait_ms: waitMs = 0 } = query
-      return json(200, waitedOf(await shell.wait({ waitMs, signal, ...(number === undefined ? {} : { number }) })))
+      const waited = await shell.wait({ waitMs, signal, ...(number === undefined ? {} : { number }) })
+      const kept = waited.done ? (await commandsOf(params, principal)).find(waited.result.number) : undefined
+      if (kept === undefined) return json(200, waitedOf(waited))
+      return json(200, { done: true, result: resultOf(asShellResult(await kept.settled)) })
     },
   }),
 ]
