@@ -17,6 +17,7 @@ const byThemselves: Readonly<Record<string, string>> = {
   'test/e2e/shell-cli.test.ts': 'through the process whose answers the ground of clients judges',
   'test/faults/exec-output.ts': 'a reader that takes little at a time',
   'test/faults/execs-queue.test.ts': 'a body in two halves, judged in the test',
+  'test/faults/output-flood.test.ts': 'readers that take little at a time, or nothing',
   'test/faults/postgres-wire.ts': 'no server of ours',
   'test/faults/server-descriptors.test.ts': 'connections of a server that has no descriptor left for them',
   'test/faults/server-flood.test.ts': 'floods, of which most is never read',

@@ -4,7 +4,6 @@ import { statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { HostPath } from '../../contract/mount.ts'
 import { keptSpace, pageBytes } from '../../paths/kept-space.ts'
-import { membersIn } from './place.ts'
 
 const keptBytes = 256 * 1024
 /** More than the end of one takes. */
@@ -17,7 +16,7 @@ export interface LastRoom {
 }
 
 export function openLastRoom(state: HostPath): LastRoom {
-  const space = keptSpace(join(membersIn(state), '.reserve'), keptBytes)
+  const space = keptSpace(join(state, 'reserve'), keptBytes)
   const renew = (): void => {
     try {
       if (space.size() < keptBytes) space.grow()
@@ -29,7 +28,7 @@ export function openLastRoom(state: HostPath): LastRoom {
   return {
     renew,
     make() {
-      const { bavail, bsize } = statfsSync(membersIn(state))
+      const { bavail, bsize } = statfsSync(state)
       for (let free = bavail * bsize; free < neededBytes && space.give(0);) free += pageBytes
     },
   }

@@ -92,7 +92,7 @@ beforeEach(() => {
   uses = []
   onOpen = async () => {}
   pool = poolOf(memberOf())
-  const members = { read: () => record, records: () => [record], hasEnded: () => false }
+  const members = { read: () => record, records: () => [record], hasEnded: () => false, makeRoom: () => {} }
   lifetimes = openLifetimes({
     state,
     pool,
