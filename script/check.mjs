@@ -12,6 +12,9 @@ const program = (path) => [process.execPath, join(root, 'node_modules', path)]
 // What was looked at and has not changed since is not looked at again.
 const remembered = ['--incremental', '--tsBuildInfoFile', join(root, '.cache/types.tsbuildinfo')]
 
+// Whoever reads a pipe or a log has no use for colours, which are most of what a dot is written with.
+const env = process.stderr.isTTY ? process.env : { ...process.env, NO_COLOR: '1', FORCE_COLOR: '0' }
+
 const checks = {
   types: [...program('typescript/bin/tsc'), '--noEmit', '-p', 'tsconfig.json', ...remembered],
   lint: [process.execPath, join(root, 'script/lint.mjs')],
@@ -33,7 +36,7 @@ const checks = {
 function run([name, [command, ...argv]]) {
   const start = performance.now()
   return new Promise((resolve) => {
-    const child = spawn(command, argv, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] })
+    const child = spawn(command, argv, { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] })
     const output = []
     child.stdout.on('data', (chunk) => output.push(chunk))
     child.stderr.on('data', (chunk) => output.push(chunk))

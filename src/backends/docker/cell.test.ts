@@ -92,9 +92,9 @@ describe('a cell', () => {
     const said = 'x'.repeat(100_000)
     const keeper = fakeDocker((text, say) => {
       const [mark = '', line = ''] = text.split('\n')
-      if (!line.includes('cat')) return void (say.out(`${mark} ready 0\n`), say.err(`${mark} ready\n`))
-      say.out(`${mark} exit 0 0\n${mark} clean\n`)
-      say.err(`${said}${mark} exit\n`)
+      const isCommand = line.includes('cat')
+      say.out(isCommand ? `${mark} exit 0 0\n${mark} clean\n` : `${mark} ready 0\n`)
+      say.err(isCommand ? `${said}${mark} exit\n` : `${mark} ready\n`)
     })
     const cell = await openCell({
       ...parts(keeper.child, keeper.child),
