@@ -1,44 +1,28 @@
 // Space that is kept while sandboxes may live, so that what they have put on the host can be taken away on a disk that is full by then: whoever
 // does that takes a lock, which is a file, and may have to write down what is left. It lies on the disk of the state directory.
-import { randomBytes } from 'node:crypto'
-import { statSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { hasCode } from './placing/codes.ts'
+import { isNoSpace, keptSpace, type KeptSpace } from '../paths/kept-space.ts'
 
 /** A lock and a journal, each in blocks of its own. */
-export const reserveBytes = 16 * 1024
+const reserveBytes = 16 * 1024
 
 /** Beside the lock. */
-const pathIn = (stateDir: string): string => join(stateDir, 'locks', 'placeholders.reserve')
+const spaceIn = (stateDir: string): KeptSpace =>
+  keptSpace(join(stateDir, 'locks', 'placeholders.reserve'), reserveBytes)
 
-/** Under the lock. Throws ENOSPC when there is no room for it. Bytes of chance: a filesystem that compresses would keep nothing back for zeros. */
+/** Under the lock. Throws ENOSPC when there is no room for it. */
 export function holdReserve(stateDir: string): void {
-  const path = pathIn(stateDir)
-  if (statSync(path, { throwIfNoEntry: false })?.size === reserveBytes) return
-  try {
-    writeFileSync(path, randomBytes(reserveBytes), { mode: 0o600 })
-  } catch (error) {
-    give(path)
-    throw error
-  }
+  const space = spaceIn(stateDir)
+  if (space.size() < reserveBytes) space.grow()
 }
 
-/** What takes things away, done once more with the reserve given up where it finds no room. The next who lays something keeps another. */
+/** What takes things away, done again with some of the reserve given up where it finds no room. The next who lays something keeps it anew. */
 export async function withReserve<T>(stateDir: string, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work()
-  } catch (error) {
-    if (!hasCode(error, 'ENOSPC', 'EDQUOT') || !give(pathIn(stateDir))) throw error
-    return await work()
-  }
-}
-
-function give(path: string): boolean {
-  try {
-    unlinkSync(path)
-    return true
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return false
-    throw error
+  for (;;) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!isNoSpace(error) || !spaceIn(stateDir).give(0)) throw error
+    }
   }
 }
