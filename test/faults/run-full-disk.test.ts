@@ -114,7 +114,7 @@ describe.skipIf(!isRoot)('a disk that is full by the time that a run begins [nee
   /** Of tmpfs a page each: from where no run can be made to where it comes to a good end. */
   const disks = [
     ['of the runs alone', 'state', '80 4 200'],
-    ['of everything', 'project/runs/.state', '160 8 480'],
+    ['of everything', 'project/runs/.state', '400 8 760'],
   ] as const
 
   it.each(disks)('%s, is what the run failed of at whatever step it is met, or none is begun', (_of, state, sizes) => {
