@@ -106,14 +106,16 @@ describe.skipIf(platform !== 'linux')('the shell that holds the pipes of a lasti
     'writes the end down where there is no room left: $told [needs root]',
     async ({ hasOwnPipes, say, tell, told }) => {
       // In a mount namespace of its own, which goes with it.
-      const script = 'mount -t tmpfs -o size=64k,mode=700 none "$0" && mkdir "$0/pipes" && "$@"; cat "$0/status"'
+      const script =
+        'mount -t tmpfs -o size=64k,nr_inodes=64,mode=700 none "$0" && mkdir "$0/pipes" && "$@"; cat "$0/status"'
       const under = ['unshare', '-m', '--propagation', 'private', '/bin/sh', '-c', script, place]
       const fill = 'cat /dev/zero >fill 2>/dev/null'
+      const fillNames = 'name=0; while touch "$name" 2>/dev/null; do name=$((name + 1)); done'
       expect((await hold(`${fill}; ${say}; ${tell}`, { hasOwnPipes, under })).trimEnd()).toBe('full')
       if (!hasOwnPipes) {
-        // Docker has made a container, and cannot start it.
+        // Docker has made a container and cannot start it, and there is room for no further name either.
         writeFileSync(join(ground, 'running'), 'false\n')
-        const fail = `until [ -e stdout ] && [ -e stderr ]; do sleep 0.01; done; ${fill}; exit 125`
+        const fail = `until [ -e stdout ] && [ -e stderr ]; do sleep 0.01; done; ${fill}; ${fillNames}; exit 125`
         expect((await hold(fail, { hasOwnPipes, under, reads: false })).trimEnd()).toBe('125')
         writeFileSync(join(ground, 'running'), 'true\n')
       }
