@@ -108,16 +108,6 @@ export function removeIfThere(path: string): void {
   }
 }
 
-export function cutAt(path: string, size: number): void {
-  const descriptor = openSync(path, 'r+')
-  try {
-    ftruncateSync(descriptor, size)
-    fsyncSync(descriptor)
-  } finally {
-    closeSync(descriptor)
-  }
-}
-
 export const syncData = promisify(fdatasync)
 
 /** `refused`: the file is as before. `uncertain`: nobody knows what it holds. */

@@ -2,9 +2,10 @@
 // `.unrecorded` in its name until then, so a kill in between leaves a repair that the next writer still records.
 import { mkdirSync, readFileSync, renameSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import { cutAt } from '../paths/cut-at.ts'
 import { namesIfThere } from '../paths/if-there.ts'
 import { dataText } from './entry.ts'
-import { cutAt, placeFile, syncDirectory, tornDirectory, type AuditPlace } from './files.ts'
+import { placeFile, syncDirectory, tornDirectory, type AuditPlace } from './files.ts'
 import { sha256, type Unsealed } from './record.ts'
 
 const mark = '.unrecorded'

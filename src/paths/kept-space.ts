@@ -1,7 +1,8 @@
 // Space that is kept back on a disk, as a file, for what must find room when the disk is full. It is given a page at a time: what is given
 // is free for everybody on the disk, who may be quicker.
 import { randomBytes } from 'node:crypto'
-import { closeSync, fsyncSync, ftruncateSync, openSync, statSync, unlinkSync, writeSync } from 'node:fs'
+import { closeSync, fsyncSync, openSync, statSync, unlinkSync, writeSync } from 'node:fs'
+import { cutAt } from './cut-at.ts'
 import { isErrno } from './refusal.ts'
 
 export const pageBytes = 4096
@@ -37,7 +38,7 @@ export function keptSpace(path: string, bytes: number): KeptSpace {
       const rest = Math.max(leaves, held - pageBytes)
       // The file itself takes room in some directories, too.
       if (rest === 0) unlinkSync(path)
-      else cut(path, rest)
+      else cutAt(path, rest)
       return true
     },
   }
@@ -51,16 +52,5 @@ function fill(descriptor: number, bytes: number): Error | undefined {
   } catch (error) {
     if (isNoSpace(error)) return error as Error
     throw error
-  }
-}
-
-function cut(path: string, size: number): void {
-  const descriptor = openSync(path, 'r+')
-  try {
-    ftruncateSync(descriptor, size)
-    // Some filesystems have the room only then.
-    fsyncSync(descriptor)
-  } finally {
-    closeSync(descriptor)
   }
 }

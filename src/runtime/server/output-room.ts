@@ -1,6 +1,7 @@
 // Room for what commands say while they run. It lies in memory until each has ended and nobody follows it any more, and a token may
 // have commands by the thousand, in many sandboxes. What has ended lies on the shelf, which is bounded by itself.
 import { GloveboxError } from '../../errors/error.ts'
+import { countHeldBytes } from './held-bytes.ts'
 import type { SandboxLimits } from './quota.ts'
 import { entryBytes } from './shelf.ts'
 
@@ -24,28 +25,21 @@ export interface OutputRoom {
 type RoomLimits = Pick<SandboxLimits, 'outputBytesPerToken' | 'outputBytes'>
 
 export function openOutputRoom({ outputBytesPerToken, outputBytes }: RoomLimits): OutputRoom {
-  const heldBy = new Map<string, number>()
-  let total = 0
-  const change = (who: string, bytes: number): void => {
-    const held = (heldBy.get(who) ?? 0) + bytes
-    if (held === 0) heldBy.delete(who)
-    else heldBy.set(who, held)
-    total += bytes
-  }
+  const held = countHeldBytes()
   /** Whoever has as much as is left for all gets no more: so one alone has half of it at most, and who has nothing finds room. */
   const roomOf = (who: string): number =>
-    Math.max(0, Math.min(outputBytesPerToken, outputBytes - total) - (heldBy.get(who) ?? 0))
+    Math.max(0, Math.min(outputBytesPerToken, outputBytes - held.total) - held.of(who))
 
   return {
     get heldBytes() {
-      return total
+      return held.total
     },
     enter(who) {
       if (roomOf(who) < entryBytes) throw usedUp(outputBytesPerToken)
-      let held = 0
+      let own = 0
       const hold = (bytes: number): void => {
-        held += bytes
-        change(who, bytes)
+        own += bytes
+        held.change(who, bytes)
       }
       hold(entryBytes)
       return {
@@ -55,7 +49,7 @@ export function openOutputRoom({ outputBytesPerToken, outputBytes }: RoomLimits)
           return granted
         },
         hold,
-        leave: () => hold(-held),
+        leave: () => hold(-own),
       }
     },
   }

@@ -2,6 +2,7 @@
 // caller may have hundreds of requests on their way; the input of a command in the background lies there for longer. What is small counts
 // for nothing; the number of requests bounds it.
 import { GloveboxError } from '../../errors/error.ts'
+import { countHeldBytes } from '../../runtime/server/held-bytes.ts'
 import type { Limits } from './limits.ts'
 
 const smallBytes = 64 * 1024
@@ -24,14 +25,7 @@ export function createBodyRoom({
   bodyBytes,
   bodyBytesPerToken,
 }: Pick<Limits, 'bodyBytes' | 'bodyBytesPerToken'>): BodyRoom {
-  const heldBy = new Map<string, number>()
-  let total = 0
-  const change = (who: string, bytes: number): void => {
-    const held = (heldBy.get(who) ?? 0) + bytes
-    if (held === 0) heldBy.delete(who)
-    else heldBy.set(who, held)
-    total += bytes
-  }
+  const all = countHeldBytes()
   return {
     enter(who) {
       let held = 0
@@ -40,17 +34,17 @@ export function createBodyRoom({
       const letGo = (): void => {
         users -= 1
         if (users > 0 || held === 0) return
-        change(who, -held)
+        all.change(who, -held)
         held = 0
       }
       return {
         hold(bytes) {
           const more = bytes > smallBytes ? bytes - held : 0
           if (more <= 0) return undefined
-          if ((heldBy.get(who) ?? 0) + more > bodyBytesPerToken) return noRoom('the token', bodyBytesPerToken)
-          if (total + more > bodyBytes) return noRoom('the server', bodyBytes)
+          if (all.of(who) + more > bodyBytesPerToken) return noRoom('the token', bodyBytesPerToken)
+          if (all.total + more > bodyBytes) return noRoom('the server', bodyBytes)
           held += more
-          change(who, more)
+          all.change(who, more)
           return undefined
         },
         keepUntil(over) {
